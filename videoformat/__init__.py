@@ -1,0 +1,1 @@
+"""A columnar dataset format for video that models train on."""

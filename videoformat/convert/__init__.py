@@ -1,0 +1,1 @@
+"""Datasets and video files of other formats, read and converted."""

@@ -1,0 +1,1 @@
+"""Encoders, decoders, demuxers and colour: everything that touches FFmpeg."""
