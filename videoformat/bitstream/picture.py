@@ -22,7 +22,9 @@ class Picture:
     ``is_random_access``: a decoder that is given this picture first reconstructs it exactly, and
     every later picture whose references follow it. ``is_reference``: the stream marks it as one
     that others may reference. ``references`` are the positions of the pictures that its active
-    reference lists name, ascending and unique.
+    reference lists name, ascending and unique. ``reference_lists`` are those lists themselves, in
+    order and with repetitions: for each slice, list 0 of a P slice, lists 0 and 1 of a B slice
+    (AV1: one list, the pictures that ``ref_frame_idx`` selects).
 
     ``start`` and ``end`` (exclusive) are its byte range within the access unit that was pushed.
     ``detail`` is the codec's own parse of the headers, for rewriting and for tests.
@@ -35,6 +37,7 @@ class Picture:
     is_reference: bool
     is_shown: bool
     references: tuple[int, ...]
+    reference_lists: tuple[tuple[int, ...], ...]
     start: int
     end: int
     detail: object = field(default=None, compare=False, repr=False)
