@@ -5,6 +5,7 @@
     VideoFormatError
     ├── BitstreamError              the bytes break the standard's syntax
     ├── UnsupportedStreamError      a legal stream that we would have to guess about; named by ``kind``
+    ├── UnsupportedFormatError      a dataset of a version, or with a required flag, that is not known
     ├── DataError                   stored data is damaged or contradicts itself
     │   ├── ChecksumError           bytes are not the bytes that were written
     │   ├── CountMismatchError      two places that must agree on a count do not
@@ -39,6 +40,7 @@ __all__ = [
     "NotFoundError",
     "StoreError",
     "StructureError",
+    "UnsupportedFormatError",
     "UnsupportedStreamError",
     "VideoFormatError",
 ]
@@ -69,6 +71,10 @@ class UnsupportedStreamError(VideoFormatError):
 
     def __reduce__(self) -> tuple[type[UnsupportedStreamError], tuple[str, str]]:
         return type(self), (self.kind, self.detail)
+
+
+class UnsupportedFormatError(VideoFormatError):
+    """A dataset of a format version, or with a required flag, that this version does not know."""
 
 
 class DataError(VideoFormatError):
