@@ -9,6 +9,7 @@ checksum over all of it, the stream's facts included, is right.
 
 from __future__ import annotations
 
+import itertools
 import json
 import zlib
 from collections.abc import Sequence
@@ -118,6 +119,8 @@ class PictureIndex:
 
     ``frame_index`` counts in the episode and is None for a picture that is never shown; ``offset``
     and ``size`` are bytes within the chunk's media; ``references`` are positions in this index.
+    ``position_of`` maps a frame to its picture; ``references_before[n]`` counts the reference
+    pictures among the first ``n``.
     """
 
     key: ChunkKey
@@ -134,6 +137,7 @@ class PictureIndex:
     reference_lists: tuple[tuple[tuple[int, ...], ...] | None, ...]
     crc32: tuple[int, ...]
     position_of: dict[int, int] = field(init=False, repr=False, compare=False)
+    references_before: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         columns = [getattr(self, name) for name in _PICTURE_FIELDS]
@@ -154,6 +158,8 @@ class PictureIndex:
                 f"{self.key.first_frame} to {self.key.end_frame - 1}"
             )
         object.__setattr__(self, "position_of", positions)
+        counts = (0, *itertools.accumulate(map(int, self.is_reference)))
+        object.__setattr__(self, "references_before", counts)
 
     @property
     def _where(self) -> str:
@@ -163,7 +169,7 @@ class PictureIndex:
         for at, (references, offset, size) in enumerate(
             zip(self.references, self.offset, self.size, strict=True)
         ):
-            if references and not (0 <= min(references) and max(references) < at):
+            if references and not (min(references) >= 0 and max(references) < at):
                 raise StructureError(
                     f"{self._where}: picture {at} references {references}, "
                     "expected earlier positions"
@@ -290,7 +296,8 @@ def _stream_from_row(value: dict[str, Any], where: str) -> Stream:
     for item in STREAM_TYPE:
         if value.get(item.name) is None and item.name not in nullable:
             raise DataError(f"{where}: the stream's {item.name} is null")
-    stream = Stream(**{name: value.get(name) for name in _STREAM_FIELDS})
+    facts: dict[str, Any] = {name: value.get(name) for name in _STREAM_FIELDS}
+    stream = Stream(**facts)
     if stream.access not in ACCESS_KINDS:
         raise DataError(f"{where}: the stream's access is {stream.access!r}")
     return stream

@@ -74,9 +74,8 @@ def group_pictures(index: PictureIndex, closed: Sequence[int]) -> tuple[tuple[in
     groups: list[tuple[int, ...]] = []
     begin = 0
     for at in range(1, len(closed)):
-        skipped = any(
-            index.is_reference[between] for between in range(closed[at - 1] + 1, closed[at])
-        )
+        before = index.references_before
+        skipped = before[closed[at]] - before[closed[at - 1] + 1]
         if not skipped:
             continue
         first = closed[at]

@@ -258,7 +258,7 @@ def _check_columns(features: Mapping[str, Feature], schema: pa.Schema) -> None:
         if absent:
             raise DataError(f"feature {feature.key!r}: the table has no column {absent[0]!r}")
         if feature.is_camera:
-            _, pictures, stream = needed
+            _, pictures, stream = media_columns(feature)
             list_type = schema.field(pictures).type
             item_type = list_type.value_type if pa.types.is_list(list_type) else list_type
             _check_struct(pictures, item_type, PICTURE_TYPE)
