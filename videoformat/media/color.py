@@ -1,0 +1,222 @@
+"""Colour: which matrix and range pictures are in, and the way from RGB to them and back.
+
+Frames that arrive as RGB are kept in BT.601 (``smpte170m``) at limited range. That is chosen on
+purpose: it is what FFmpeg, torchcodec and most players assume of a stream that says nothing, so a
+chunk that is exported and met by a tool that ignores tags still looks right. The stream is tagged
+with it all the same. Pictures that come from existing video keep their own matrix and range, and
+pixels never pass through RGB on the way in; what a source leaves unspecified is stored as the
+assumption above.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import av
+import numpy as np
+from av.video.reformatter import ColorRange, Colorspace, Interpolation
+
+from videoformat.errors import UnsupportedStreamError
+
+__all__ = ["RGB_COLOR", "Color", "color_of", "picture_of", "rgb_to_picture", "tag", "to_rgb"]
+
+# The names are FFmpeg's for the code points of ITU-T H.273.
+MATRICES: Final = {
+    "gbr": 0,
+    "bt709": 1,
+    "fcc": 4,
+    "bt470bg": 5,
+    "smpte170m": 6,
+    "smpte240m": 7,
+    "bt2020nc": 9,
+}
+RANGES: Final = {"limited": 1, "full": 2}
+PRIMARIES: Final = {
+    "bt709": 1,
+    "unspecified": 2,
+    "bt470m": 4,
+    "bt470bg": 5,
+    "smpte170m": 6,
+    "smpte240m": 7,
+    "film": 8,
+    "bt2020": 9,
+    "smpte428": 10,
+    "smpte431": 11,
+    "smpte432": 12,
+    "ebu3213": 22,
+}
+TRANSFERS: Final = {
+    "bt709": 1,
+    "unspecified": 2,
+    "gamma22": 4,
+    "gamma28": 5,
+    "smpte170m": 6,
+    "smpte240m": 7,
+    "linear": 8,
+    "log": 9,
+    "log_sqrt": 10,
+    "iec61966-2-4": 11,
+    "bt1361e": 12,
+    "iec61966-2-1": 13,
+    "bt2020-10": 14,
+    "bt2020-12": 15,
+    "smpte2084": 16,
+    "smpte428": 17,
+    "arib-std-b67": 18,
+}
+_UNSPECIFIED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Color:
+    """The colour of a stream's pictures, by the names of H.273's code points."""
+
+    matrix: str
+    range: str
+    primaries: str
+    transfer: str
+
+
+RGB_COLOR = Color("smpte170m", "limited", "smpte170m", "smpte170m")
+
+
+def _name(names: dict[str, int], code: int, what: str, unspecified: str) -> str:
+    if code == _UNSPECIFIED or (code == 0 and names is not MATRICES):
+        return unspecified
+    for name, value in names.items():
+        if value == code:
+            return name
+    raise UnsupportedStreamError(f"colour {what}", f"code point {code} of ITU-T H.273")
+
+
+def color_of(frame: av.VideoFrame) -> Color:
+    """The colour that a decoded frame is tagged with, or is taken to have where it is not."""
+    full = frame.format.name.startswith("yuvj") or frame.color_range == int(ColorRange.JPEG)
+    return Color(
+        _name(MATRICES, int(frame.colorspace), "matrix", "smpte170m"),
+        "full" if full else "limited",
+        _name(PRIMARIES, int(frame.color_primaries), "primaries", "unspecified"),
+        _name(TRANSFERS, int(frame.color_trc), "transfer", "unspecified"),
+    )
+
+
+def tag(target: Any, color: Color) -> None:
+    """Tags a frame or an encoder with a colour."""
+    target.colorspace = MATRICES[color.matrix]
+    target.color_range = RANGES[color.range]
+    target.color_primaries = PRIMARIES[color.primaries]
+    target.color_trc = TRANSFERS[color.transfer]
+
+
+# Accurate on the way in, which is done once; FFmpeg's defaults on the way back, which LeRobot and
+# PyAV users get too.
+_INWARD = Interpolation.BILINEAR | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INP
+_DEEP_GRAY = ("gray9", "gray10", "gray12", "gray14", "gray16", "grayf")
+PIXEL_FORMAT: Final = "yuv420p"
+
+
+def _even(side: int) -> int:
+    return side + (side & 1)
+
+
+def rgb_to_picture(rgb: np.ndarray[Any, np.dtype[np.uint8]]) -> av.VideoFrame:
+    """A frame, uint8 [H, W, 3], as a yuv420p picture in ``RGB_COLOR``.
+
+    A side of odd length gets its last row or column once more, since 4:2:0 has even sides.
+    """
+    height, width = rgb.shape[:2]
+    if (height | width) & 1:
+        rgb = np.pad(rgb, ((0, height & 1), (0, width & 1), (0, 0)), mode="edge")
+    frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(rgb), format="rgb24")
+    return _rgb_frame_to_picture(frame)
+
+
+def _rgb_frame_to_picture(frame: av.VideoFrame) -> av.VideoFrame:
+    picture = frame.reformat(
+        format=PIXEL_FORMAT,
+        src_color_range=ColorRange.JPEG,
+        dst_colorspace=Colorspace.ITU601,
+        dst_color_range=ColorRange.MPEG,
+        interpolation=_INWARD,
+        threads=1,
+    )
+    tag(picture, RGB_COLOR)
+    return picture
+
+
+def picture_of(frame: av.VideoFrame) -> tuple[av.VideoFrame, Color]:
+    """A decoded frame as a yuv420p picture with even sides, and its colour.
+
+    A yuv420p frame keeps every sample. Other layouts are converted once, in their own matrix and
+    range; RGB goes to ``RGB_COLOR``. Raises ``UnsupportedStreamError`` for what 8-bit 4:2:0 cannot
+    hold faithfully: single components of more than 8 bits (depth), and transparency.
+    """
+    layout = frame.format
+    if layout.name.startswith(_DEEP_GRAY):
+        raise UnsupportedStreamError(
+            "depth", f"pixel format {layout.name} holds more than the 8 bits that are encoded"
+        )
+    if any(component.is_alpha for component in layout.components):
+        raise UnsupportedStreamError("alpha channel", f"pixel format {layout.name}")
+    if layout.is_rgb or layout.name.startswith("pal"):
+        return _padded(_rgb_frame_to_picture(frame)), RGB_COLOR
+    color = color_of(frame)
+    if color.matrix == "gbr":
+        raise UnsupportedStreamError("colour matrix", f"gbr in pixel format {layout.name}")
+    if layout.name.startswith("gray"):
+        color = Color("smpte170m", "full", color.primaries, color.transfer)
+    if layout.name in (PIXEL_FORMAT, "yuvj420p"):
+        picture = frame
+    else:
+        code = RANGES[color.range]
+        picture = frame.reformat(
+            format=PIXEL_FORMAT, src_color_range=code, dst_color_range=code,
+            interpolation=_INWARD, threads=1,
+        )  # fmt: skip
+    picture = _padded(picture)
+    tag(picture, color)
+    return picture, color
+
+
+def _padded(frame: av.VideoFrame) -> av.VideoFrame:
+    """The same samples in a yuv420p frame of even sides; edges are repeated."""
+    if frame.format.name == PIXEL_FORMAT and not (frame.width | frame.height) & 1:
+        return frame
+    width, height = _even(frame.width), _even(frame.height)
+    padded = av.VideoFrame(width, height, PIXEL_FORMAT)
+    for source, target in zip(frame.planes, padded.planes, strict=True):
+        samples = _samples(source)
+        rows, columns = target.height - source.height, target.width - source.width
+        if rows or columns:
+            samples = np.pad(samples, ((0, rows), (0, columns)), mode="edge")
+        _samples(target)[:] = samples
+    padded.pts = frame.pts
+    if frame.time_base is not None:
+        padded.time_base = frame.time_base
+    return padded
+
+
+def _samples(plane: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A view of an 8-bit plane's samples, [height, width], without the padding of its lines."""
+    lines = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
+    return lines[: plane.height, : plane.width]
+
+
+def luma(frame: av.VideoFrame) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A view of an 8-bit frame's first plane, [height, width]."""
+    return _samples(frame.planes[0])
+
+
+def to_rgb(
+    frame: av.VideoFrame, color: Color, height: int, width: int
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A decoded picture as uint8 [height, width, 3], by FFmpeg's default conversion.
+
+    ``color`` decides, whatever the decoder made of the stream's own tags; the frame is the top left
+    part of the picture.
+    """
+    frame.colorspace = MATRICES[color.matrix]
+    frame.color_range = RANGES[color.range]
+    rgb = frame.to_ndarray(format="rgb24", threads=1)
+    return rgb if rgb.shape[:2] == (height, width) else rgb[:height, :width]

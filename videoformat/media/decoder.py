@@ -1,0 +1,95 @@
+"""Decoding closures with ordinary decoders, and refusing to be wrong about it.
+
+FFmpeg can return a wrong picture without an error where a reference is missing. So every packet is
+tagged (its ``pts`` is the picture's position in decode order), the decoder is drained and flushed
+between groups, and every wanted picture must come back with the tag that it was fed with, in the
+size and pixel format that the chunk promises, exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from fractions import Fraction
+
+import av
+import av.error
+
+from videoformat.errors import DecodeError, UnsupportedStreamError
+
+__all__ = ["DECODERS", "ClosureDecoder"]
+
+# dav1d, since FFmpeg's own AV1 decoder only works with hardware.
+DECODERS = {"h264": "h264", "hevc": "hevc", "av1": "libdav1d"}
+_TIME_BASE = Fraction(1, 1)
+
+
+class ClosureDecoder:
+    """One decoder for the streams of one configuration, reused from group to group.
+
+    ``configuration`` is the codec configuration as stored. Not safe to use from two threads at
+    once.
+    """
+
+    def __init__(self, codec: str, configuration: bytes, *, threads: int = 1) -> None:
+        name = DECODERS.get(codec)
+        if name is None:
+            raise UnsupportedStreamError("codec", f"{codec!r}, expected one of {sorted(DECODERS)}")
+        try:
+            self._context = av.CodecContext.create(name, "r")  # type: ignore[call-overload]
+        except (av.error.FFmpegError, ValueError) as error:
+            raise UnsupportedStreamError(
+                "codec", f"no decoder {name!r} in FFmpeg: {error}"
+            ) from None
+        self._context.thread_count = threads
+        if configuration:
+            self._context.extradata = configuration
+        self.codec = codec
+
+    def decode_group(
+        self, packets: Iterable[tuple[int, bytes]], wanted: Collection[int]
+    ) -> Iterator[tuple[int, av.VideoFrame]]:
+        """Feeds one group in decode order and yields the wanted pictures as they come.
+
+        ``packets`` are pairs of position and access unit. Raises ``DecodeError`` where the decoder
+        reports an error, or does not return each wanted picture exactly once. After an error, or
+        where the iterator is abandoned half way, the decoder starts afresh.
+        """
+        missing = set(wanted)
+        fed: set[int] = set()
+        try:
+            for position, data in packets:
+                packet = av.Packet(data)
+                packet.pts = packet.dts = position
+                packet.time_base = _TIME_BASE
+                fed.add(position)
+                yield from self._keep(self._context.decode(packet), fed, missing)
+            yield from self._keep(self._context.decode(None), fed, missing)
+        except av.error.FFmpegError as error:
+            raise DecodeError(
+                f"the {self.codec} decoder refused one of the pictures {sorted(fed)}: {error}"
+            ) from None
+        finally:
+            self._context.flush_buffers()
+        if missing:
+            raise DecodeError(
+                f"the {self.codec} decoder did not return pictures {sorted(missing)} of the "
+                f"{len(fed)} that it was fed"
+            )
+
+    def _keep(
+        self, frames: list[av.VideoFrame], fed: set[int], missing: set[int]
+    ) -> Iterator[tuple[int, av.VideoFrame]]:
+        for frame in frames:
+            position = frame.pts
+            if position is None or position not in fed:
+                raise DecodeError(
+                    f"the {self.codec} decoder returned a picture tagged {position}, which was "
+                    "not fed"
+                )
+            # Each tag is taken back once: a picture that comes twice is not the one that was fed.
+            fed.discard(position)
+            if position in missing:
+                if frame.is_corrupt:
+                    raise DecodeError(f"the {self.codec} decoder calls picture {position} corrupt")
+                missing.discard(position)
+                yield position, frame
