@@ -1,0 +1,224 @@
+"""Indexing an H.264 stream: what each access unit's headers say, without decoding a sample.
+
+Strategy: parameter sets and slice headers are parsed (7.3), the order count (8.2.1), the reference
+lists (8.2.4) and the marking (8.2.5) follow from them, and every feature under which a derived list
+could be wrong is refused by name. Samples are never touched, so a picture costs microseconds.
+"""
+
+from __future__ import annotations
+
+from videoformat.bitstream.h264_order_count import OrderCounter
+from videoformat.bitstream.h264_parameter_sets import ParameterSets
+from videoformat.bitstream.h264_references import DecodedPictureBuffer
+from videoformat.bitstream.h264_sei import is_encoder_version, recovery_frame_count
+from videoformat.bitstream.h264_slice import (
+    SLICE_B,
+    SLICE_I,
+    SliceHeader,
+    parse_slice_header,
+)
+from videoformat.bitstream.h264_sps import SequenceParameterSet
+from videoformat.bitstream.nal import (
+    CodecConfiguration,
+    parse_avcc,
+    split_annexb,
+    split_length_prefixed,
+)
+from videoformat.bitstream.picture import Picture, PictureType
+from videoformat.errors import BitstreamError, UnsupportedStreamError
+
+__all__ = ["H264Indexer", "parse_h264_configuration"]
+
+# nal_unit_type (table 7-1).
+_SLICE, _SLICE_IDR, _SEI, _SPS, _PPS = 1, 5, 6, 7, 8
+_REFUSED = {
+    2: "data partitioning",
+    3: "data partitioning",
+    4: "data partitioning",
+    14: "scalable or multiview extensions",
+    15: "scalable or multiview extensions",
+    19: "auxiliary pictures",
+    20: "scalable or multiview extensions",
+    21: "scalable or multiview extensions",
+}
+
+
+def parse_h264_configuration(configuration: bytes) -> CodecConfiguration:
+    """The NAL units of an ``avcC`` record, or of a byte stream of parameter sets, or of nothing."""
+    if configuration[:1] == b"\x01":
+        return parse_avcc(configuration)
+    return CodecConfiguration(tuple(split_annexb(configuration)), 0)
+
+
+class H264Indexer:
+    """Reads access units in decode order and says what each picture references.
+
+    ``configuration`` is an ``avcC`` record, and access units are then length-prefixed; or parameter
+    sets in byte stream format, or nothing where they are in band, and access units are then in byte
+    stream format. ``Picture.detail`` is the tuple of the picture's ``SliceHeader``.
+
+    The first picture need not be an IDR picture. A picture that refers to one before the first is
+    refused with the kind ``"missing reference"``.
+    """
+
+    def __init__(self, configuration: bytes = b"") -> None:
+        record = parse_h264_configuration(configuration)
+        self._length_size = record.length_size
+        self._parameter_sets = ParameterSets()
+        self._version_sei: bytes | None = None
+        self._sps: SequenceParameterSet | None = None
+        self._order_counter = OrderCounter()
+        self._buffer = DecodedPictureBuffer()
+        self._position = 0
+        for nal_unit in record.nal_units:
+            nal_unit_type = _nal_unit_type(nal_unit)
+            if nal_unit_type not in (_SLICE, _SLICE_IDR):
+                self._read_side_information(nal_unit_type, nal_unit)
+
+    @property
+    def sequence_parameter_set(self) -> SequenceParameterSet | None:
+        """The SPS that pictures use; before the first picture the only one that is known."""
+        if self._sps is None:
+            known = self._parameter_sets.sequence_parameter_sets
+            return known[0] if len(known) == 1 else None
+        return self._sps
+
+    @property
+    def configuration_nal_units(self) -> tuple[bytes, ...]:
+        """What a decoder must be given before any picture, wherever the stream carried it.
+
+        The encoder's version SEI where there is one, then sequence and picture parameter sets.
+        """
+        version = () if self._version_sei is None else (self._version_sei,)
+        sets = self._parameter_sets
+        return (
+            *version,
+            *(sps.nal_unit for sps in sets.sequence_parameter_sets),
+            *(pps.nal_unit for pps in sets.picture_parameter_sets),
+        )
+
+    def push(self, access_unit: bytes) -> list[Picture]:
+        """The one picture of an access unit.
+
+        Raises ``BitstreamError`` and ``UnsupportedStreamError``, after which the indexer's state is
+        undefined.
+        """
+        nal_units = (
+            split_length_prefixed(access_unit, self._length_size)
+            if self._length_size
+            else split_annexb(access_unit)
+        )
+        headers: list[SliceHeader] = []
+        recovers = False
+        for nal_unit in nal_units:
+            nal_unit_type = _nal_unit_type(nal_unit)
+            if nal_unit_type in (_SLICE, _SLICE_IDR):
+                header = parse_slice_header(nal_unit, self._parameter_sets)
+                if headers:
+                    _check_same_picture(headers, header)
+                else:
+                    self._check_first_slice(header)
+                headers.append(header)
+            else:
+                recovers |= self._read_side_information(nal_unit_type, nal_unit)
+        if not headers:
+            raise BitstreamError(f"an access unit of {len(access_unit)} bytes without a slice")
+        return [self._picture(tuple(headers), len(access_unit), recovers=recovers)]
+
+    def _read_side_information(self, nal_unit_type: int, nal_unit: bytes) -> bool:
+        """Takes any NAL unit but a slice; whether it says that decoding can begin here."""
+        if nal_unit_type == _SPS:
+            self._parameter_sets.add_sequence_parameter_set(nal_unit)
+        elif nal_unit_type == _PPS:
+            self._parameter_sets.add_picture_parameter_set(nal_unit)
+        elif nal_unit_type == _SEI:
+            if self._version_sei is None and is_encoder_version(nal_unit):
+                self._version_sei = nal_unit
+            return recovery_frame_count(nal_unit) == 0
+        elif nal_unit_type in _REFUSED:
+            raise UnsupportedStreamError(_REFUSED[nal_unit_type], f"nal_unit_type {nal_unit_type}")
+        # Delimiters, ends, filler and reserved types are passed over, as 7.4.1 asks of decoders.
+        return False
+
+    def _check_first_slice(self, header: SliceHeader) -> None:
+        if header.first_mb_in_slice:
+            raise UnsupportedStreamError(
+                "arbitrary slice order",
+                f"the first slice starts at macroblock {header.first_mb_in_slice}",
+            )
+        if self._sps is None:
+            self._sps = header.sps
+        elif self._sps is not header.sps:
+            raise UnsupportedStreamError(
+                "parameter sets that change",
+                f"SPS {header.sps.seq_parameter_set_id} follows {self._sps.seq_parameter_set_id}",
+            )
+
+    def _picture(self, headers: tuple[SliceHeader, ...], size: int, *, recovers: bool) -> Picture:
+        first = headers[0]
+        self._buffer.begin(first)
+        order_count = self._order_counter.next(first)
+        picture_type: PictureType = "I"
+        reference_lists: list[tuple[int, ...]] = []
+        for header in headers:
+            if header.slice_type != SLICE_I:
+                if header.is_idr:
+                    raise BitstreamError(
+                        f"slice_type of an IDR picture is {header.slice_type}, not 2"
+                    )
+                reference_lists += self._buffer.lists(header, order_count)
+                if header.slice_type == SLICE_B:
+                    picture_type = "B"
+                elif picture_type == "I":
+                    picture_type = "P"
+        self._buffer.mark(first, order_count, self._position)
+        picture = Picture(
+            position=self._position,
+            order_count=order_count,
+            picture_type=picture_type,
+            is_random_access=first.is_idr or (recovers and picture_type == "I"),
+            is_reference=first.nal_ref_idc > 0,
+            is_shown=True,
+            references=tuple(sorted(set().union(*reference_lists))),
+            reference_lists=tuple(reference_lists),
+            start=0,
+            end=size,
+            detail=headers,
+        )
+        self._position += 1
+        return picture
+
+
+def _nal_unit_type(nal_unit: bytes) -> int:
+    header = nal_unit[0]
+    if header & 0x80:
+        raise BitstreamError(f"forbidden_zero_bit is set in a NAL unit that starts with {header}")
+    return header & 31
+
+
+def _check_same_picture(headers: list[SliceHeader], header: SliceHeader) -> None:
+    """Refuses a second picture (7.4.1.2.4) and slices out of order."""
+    first, previous = headers[0], headers[-1]
+    if (
+        header.frame_num != first.frame_num
+        or header.pps is not first.pps
+        or (header.nal_ref_idc == 0) != (first.nal_ref_idc == 0)
+        or header.nal_unit_type != first.nal_unit_type
+        or header.idr_pic_id != first.idr_pic_id
+        or header.pic_order_cnt_lsb != first.pic_order_cnt_lsb
+        or header.delta_pic_order_cnt_bottom != first.delta_pic_order_cnt_bottom
+        or header.delta_pic_order_cnt != first.delta_pic_order_cnt
+        or header.first_mb_in_slice == 0
+    ):
+        raise UnsupportedStreamError("two pictures in one access unit")
+    if header.first_mb_in_slice <= previous.first_mb_in_slice:
+        raise UnsupportedStreamError(
+            "arbitrary slice order",
+            f"a slice at macroblock {header.first_mb_in_slice} follows one at "
+            f"{previous.first_mb_in_slice}",
+        )
+    if (
+        header.memory_management_control_operations != first.memory_management_control_operations
+        or header.long_term_reference_flag != first.long_term_reference_flag
+    ):
+        raise BitstreamError("dec_ref_pic_marking differs between the slices of a picture")
