@@ -1,0 +1,245 @@
+"""Which pictures a temporal unit of AV1 holds, and what each of them references.
+
+Strategy: only headers are read. Every coded frame is one picture, and so is every
+``show_existing_frame`` header, because a decoder must be given it to output the frame that it names.
+The slots of the reference update process hold positions in decode order; a picture's references are
+the positions in the slots that its header names.
+
+What decoding a frame depends on (AV1 7.20 lists what a slot saves): samples, motion fields, order
+hints, global motion and film grain parameters of the seven ``ref_frame_idx`` slots; CDFs, loop filter
+deltas, segmentation of slot ``ref_frame_idx[primary_ref_frame]``, one of the seven. With
+``frame_refs_short_signaling``, the seven are computed from the order hints of all eight slots, so all
+eight are references: a decoder whose slots hold other pictures would compute other references.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from videoformat.bitstream.av1_frame import Av1FrameHeader, FrameType
+from videoformat.bitstream.av1_header import parse_frame_header
+from videoformat.bitstream.av1_obu import Obu, ObuType, config_obus, iterate_obus, write_obu
+from videoformat.bitstream.av1_references import ReferenceSlot, ReferenceSlots
+from videoformat.bitstream.av1_sequence import Av1SequenceHeader, parse_sequence_header
+from videoformat.bitstream.bits import BitReader
+from videoformat.bitstream.picture import Picture
+from videoformat.errors import BitstreamError, UnsupportedStreamError
+
+__all__ = ["Av1Indexer"]
+
+# The part of the header that is read takes at most 32 buffer removal times of 32 bits, 16 frame ids
+# of 17 bits and some 40 bytes more.
+_HEADER_BYTES = 256
+
+
+@dataclass(slots=True)
+class _State:
+    """What the specification carries from unit to unit; a copy works until the unit is through."""
+
+    position: int
+    slots: ReferenceSlots
+    payload: bytes
+    sequence: Av1SequenceHeader | None
+
+
+@dataclass(slots=True)
+class _OpenFrame:
+    """A frame whose header was read and whose tile groups are still coming."""
+
+    picture: Picture
+    header: Av1FrameHeader
+    tile_groups: int
+    redundant_copies: int
+
+
+class Av1Indexer:
+    """Reads temporal units in decode order; a ``PictureIndexer``.
+
+    ``configuration`` is an ``av1C`` record, bare OBUs, or empty where the sequence header comes in
+    the first unit. A sequence header in the first unit replaces that of the configuration. A unit that raises leaves the indexer as it was before.
+
+    The byte ranges of a unit's pictures tile it: what precedes a frame (temporal delimiter, sequence
+    header, metadata, padding) belongs to it, and what follows the last frame to that one.
+
+    ``is_random_access`` is set for every key frame, also for one that is not shown: the key frame
+    and delayed random access points of AV1 7.6.2, apart from their demand for a sequence header in
+    the same unit, which a reader supplies from ``sequence_header_obu``. An intra-only frame is
+    none: the specification does not make decoders start there.
+
+    A picture of a ``show_existing_frame`` header has the type and order hint of the picture that it
+    shows, which is its only reference. Where that is a key frame, all slots are refreshed (AV1 7.21)
+    and later pictures reference the showing picture, not the shown one.
+    """
+
+    def __init__(self, configuration: bytes = b"") -> None:
+        self._state = _State(0, ReferenceSlots(), b"", None)
+        obus = config_obus(configuration)
+        for obu in iterate_obus(obus):
+            if obu.obu_type == ObuType.SEQUENCE_HEADER:
+                _accept_sequence_header(self._state, obus[obu.payload_start : obu.end])
+
+    @property
+    def sequence_header(self) -> Av1SequenceHeader | None:
+        """The sequence header; before the first picture, it is only what the configuration says."""
+        return self._state.sequence
+
+    @property
+    def sequence_header_obu(self) -> bytes:
+        """The sequence header as a unit of its own, to start a decoder with; empty before one."""
+        if self._state.sequence is None:
+            return b""
+        return write_obu(ObuType.SEQUENCE_HEADER, self._state.payload)
+
+    def push(self, access_unit: bytes) -> list[Picture]:
+        """The pictures of a temporal unit, in decode order.
+
+        Raises ``BitstreamError`` where the bytes break the syntax or hold no frame, and
+        ``UnsupportedStreamError`` of kind ``"missing reference"``, ``"spatial layers"``, ``"dropped
+        layers"``, ``"large scale tile"`` or ``"sequence header change"``.
+        """
+        state = replace(self._state, slots=self._state.slots.copy())
+        pictures: list[Picture] = []
+        frame: _OpenFrame | None = None
+        # Where the last frame ended so far: what follows belongs to the next one.
+        boundary = 0
+        for obu in iterate_obus(access_unit):
+            kind = obu.obu_type
+            if kind == ObuType.SEQUENCE_HEADER:
+                _accept_sequence_header(state, access_unit[obu.payload_start : obu.end])
+                continue
+            if obu.obu_extension_flag:
+                _require_layer(state.sequence, obu)
+            if kind in (ObuType.FRAME, ObuType.FRAME_HEADER):
+                if frame is not None:
+                    pictures.append(_close(frame, boundary))
+                frame = _open_frame(state, access_unit, obu, boundary)
+                boundary = obu.end
+            elif kind in (ObuType.TILE_GROUP, ObuType.REDUNDANT_FRAME_HEADER):
+                if frame is None or frame.header.show_existing_frame:
+                    raise BitstreamError(
+                        f"{ObuType(kind).name} at byte {obu.start} follows no frame header"
+                    )
+                if kind == ObuType.TILE_GROUP:
+                    frame.tile_groups += 1
+                else:
+                    frame.redundant_copies += 1
+                boundary = obu.end
+            elif kind == ObuType.TILE_LIST:
+                raise UnsupportedStreamError("large scale tile", f"tile list at byte {obu.start}")
+        if frame is None:
+            raise BitstreamError(f"no frame header in a temporal unit of {len(access_unit)} bytes")
+        pictures.append(_close(frame, len(access_unit)))
+        shown = sum(picture.is_shown for picture in pictures)
+        if shown > 1:
+            # AV1 7.5: exactly one; its time stamp could not be told from the others'.
+            raise BitstreamError(f"a temporal unit shows {shown} frames, expected 1")
+        self._state = state
+        return pictures
+
+
+def _accept_sequence_header(state: _State, payload: bytes) -> None:
+    if payload == state.payload:
+        return
+    sequence = parse_sequence_header(payload)
+    # Before the first picture the latest header counts, as it does for decoders: SVT-AV1's av1C
+    # denies coding tools that its stream uses, and only the header in the stream is right.
+    if state.position and sequence != state.sequence:
+        raise UnsupportedStreamError(
+            "sequence header change",
+            f"after {state.position} pictures, {state.sequence} became {sequence}",
+        )
+    # A decoder that is not told otherwise takes operating point 0 (AV1 6.4.1).
+    spatial_layers = sequence.operating_points[0].operating_point_idc >> 8
+    if spatial_layers.bit_count() > 1:
+        raise UnsupportedStreamError(
+            "spatial layers", f"operating point 0 decodes spatial layers {spatial_layers:#06b}"
+        )
+    state.payload = payload
+    state.sequence = sequence
+
+
+def _require_layer(sequence: Av1SequenceHeader | None, obu: Obu) -> None:
+    """Refuses a unit that operating point 0 drops (AV1 5.3.1, ``drop_obu``)."""
+    if sequence is None or obu.obu_type == ObuType.TEMPORAL_DELIMITER:
+        return
+    idc = sequence.operating_points[0].operating_point_idc
+    if idc and not (idc >> obu.temporal_id & 1 and idc >> (obu.spatial_id + 8) & 1):
+        raise UnsupportedStreamError(
+            "dropped layers",
+            f"OBU at byte {obu.start} of temporal layer {obu.temporal_id} and spatial layer "
+            f"{obu.spatial_id} is outside operating point 0 ({idc:#05x})",
+        )
+
+
+def _open_frame(state: _State, unit: bytes, obu: Obu, start: int) -> _OpenFrame:
+    """Reads a frame header and updates the slots for the pictures after it."""
+    if state.sequence is None:
+        raise BitstreamError(f"frame header at byte {obu.start} precedes any sequence header")
+    end = min(obu.end, obu.payload_start + _HEADER_BYTES)
+    header = parse_frame_header(
+        BitReader(unit[obu.payload_start : end], "frame header"),
+        8 * (obu.payload_start - start),
+        state.sequence,
+        state.slots,
+        (obu.temporal_id, obu.spatial_id),
+    )
+    if header.show_existing_frame and obu.obu_type == ObuType.FRAME:
+        raise BitstreamError(f"OBU_FRAME at byte {obu.start} has show_existing_frame 1, expected 0")
+    references, lists = _references(state.slots, header)
+    picture = Picture(
+        position=state.position,
+        order_count=header.order_hint,
+        picture_type="I" if header.is_intra else "P",
+        is_random_access=header.frame_type == FrameType.KEY_FRAME and header.shown is None,
+        is_reference=header.refresh_frame_flags != 0,
+        is_shown=header.show_frame,
+        references=references,
+        reference_lists=lists,
+        start=start,
+        end=obu.end,
+        detail=header,
+    )
+    if header.shown is not None:
+        state.slots.mark_shown(header.shown.position)
+    state.slots.update(
+        header.refresh_frame_flags,
+        ReferenceSlot(
+            position=state.position,
+            frame_id=header.current_frame_id,
+            frame_type=header.frame_type,
+            order_hint=header.order_hint,
+            upscaled_width=header.upscaled_width,
+            frame_height=header.frame_height,
+            render_width=header.render_width,
+            render_height=header.render_height,
+            showable=header.showable_frame,
+        ),
+    )
+    state.position += 1
+    return _OpenFrame(picture, header, int(obu.obu_type == ObuType.FRAME), 0)
+
+
+def _references(
+    slots: ReferenceSlots, header: Av1FrameHeader
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    if header.shown is not None:
+        shown = (header.shown.position,)
+        return shown, (shown,)
+    if header.is_intra:
+        return (), ()
+    listed = tuple(slots.require(index, "ref_frame_idx").position for index in header.ref_frame_idx)
+    needed = set(listed)
+    if header.frame_refs_short_signaling:
+        needed.update(slot.position for slot in slots.all_present("frame_refs_short_signaling"))
+    return tuple(sorted(needed)), (listed,)
+
+
+def _close(frame: _OpenFrame, end: int) -> Picture:
+    if not frame.header.show_existing_frame and not frame.tile_groups:
+        raise BitstreamError(
+            f"picture {frame.picture.position} at byte {frame.picture.start} has no tile group"
+        )
+    if not frame.redundant_copies:
+        return frame.picture if frame.picture.end == end else replace(frame.picture, end=end)
+    header = replace(frame.header, redundant_copies=frame.redundant_copies)
+    return replace(frame.picture, end=end, detail=header)
