@@ -11,7 +11,7 @@ assumption above.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import av
 import numpy as np
@@ -218,5 +218,5 @@ def to_rgb(
     """
     frame.colorspace = MATRICES[color.matrix]
     frame.color_range = RANGES[color.range]
-    rgb = frame.to_ndarray(format="rgb24", threads=1)
+    rgb = cast("np.ndarray[Any, np.dtype[np.uint8]]", frame.to_ndarray(format="rgb24", threads=1))
     return rgb if rgb.shape[:2] == (height, width) else rgb[:height, :width]

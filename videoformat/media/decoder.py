@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING, cast
 
 import av
 import av.error
 
 from videoformat.errors import DecodeError, UnsupportedStreamError
+
+if TYPE_CHECKING:
+    from av.video.codeccontext import VideoCodecContext
 
 __all__ = ["DECODERS", "ClosureDecoder"]
 
@@ -35,11 +39,13 @@ class ClosureDecoder:
         if name is None:
             raise UnsupportedStreamError("codec", f"{codec!r}, expected one of {sorted(DECODERS)}")
         try:
-            self._context = av.CodecContext.create(name, "r")  # type: ignore[call-overload]
+            context = av.CodecContext.create(name, "r")
         except (av.error.FFmpegError, ValueError) as error:
             raise UnsupportedStreamError(
                 "codec", f"no decoder {name!r} in FFmpeg: {error}"
             ) from None
+        # Only names of video codecs come here; the stubs cannot know.
+        self._context = cast("VideoCodecContext", context)
         self._context.thread_count = threads
         if configuration:
             self._context.extradata = configuration

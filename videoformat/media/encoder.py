@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING, cast
 
 import av
 import av.error
@@ -13,6 +14,9 @@ from av.video.frame import PictureType
 from videoformat.errors import DataError, InvalidArgumentError
 from videoformat.media.color import PIXEL_FORMAT, Color, tag
 from videoformat.media.gop import DDRA
+
+if TYPE_CHECKING:
+    from av.video.codeccontext import VideoCodecContext
 
 __all__ = ["ChunkEncoder", "EncodedChunk"]
 
@@ -57,7 +61,7 @@ class ChunkEncoder:
         self._held: av.VideoFrame | None = None
         self._time_base = 1 / rate
         settings = structure.settings
-        context = av.CodecContext.create(settings.encoder, "w")  # type: ignore[call-overload]
+        context = cast("VideoCodecContext", av.CodecContext.create(settings.encoder, "w"))
         context.width, context.height, context.pix_fmt = width, height, PIXEL_FORMAT
         context.time_base = self._time_base
         context.framerate = rate

@@ -8,6 +8,7 @@ intra pictures of an open GOP, without a pyramid.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -21,7 +22,18 @@ ProfileName = Literal["fast", "balanced", "small"]
 # The stock encoders allow at most 16 consecutive B pictures.
 MINIMUM_INTERVAL, MAXIMUM_INTERVAL = 2, 17
 DDRA_CLOSURE_BOUND = 3
-_PRESETS = ["ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow", "placebo"]
+_PRESETS = [
+    "ultrafast",
+    "superfast",
+    "veryfast",
+    "faster",
+    "fast",
+    "medium",
+    "slow",
+    "slower",
+    "veryslow",
+    "placebo",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +212,7 @@ def check_ddra(index: PictureIndex) -> None:
 
 
 def _check_between(index: PictureIndex, anchors: list[int], where: str) -> None:
-    for before, after in zip(anchors, anchors[1:], strict=False):
+    for before, after in itertools.pairwise(anchors):
         allowed = {index.position_of[before], index.position_of[after]}
         for frame in range(before + 1, after):
             references = index.references[index.position_of[frame]]
