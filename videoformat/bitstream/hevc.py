@@ -1,0 +1,304 @@
+"""What each picture of an HEVC stream references, from its headers alone (ITU-T H.265 clause 8).
+
+Strategy: ``push`` splits the access unit, reads the slice segment headers, derives the picture's
+order count (8.3.1), applies its reference picture set to the marking of the pictures before it
+(8.3.2) and builds the reference picture lists of every slice (8.3.4). No sample is decoded.
+
+What is outside is refused by name (``UnsupportedStreamError.kind``): ``"long-term reference
+pictures"``, ``"parameter sets that change"``, ``"several sequence parameter sets"``,
+``"field pictures"``, ``"several pictures in an access unit"``, ``"missing reference"``, ``"no random
+access point"``, ``"pictures dropped from output"``, ``"screen content coding"``, ``"layered
+extension"``. NAL units of higher layers are passed over: the base layer is a stream of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from videoformat.bitstream.hevc_nal import (
+    CRA_NUT,
+    EOB_NUT,
+    EOS_NUT,
+    base_layer_units,
+    is_coded_slice_segment,
+    is_irap,
+    is_leading,
+    is_rasl,
+    is_sub_layer_non_reference,
+)
+from videoformat.bitstream.hevc_parameter_sets import ParameterSets, parse_configuration
+from videoformat.bitstream.hevc_slice import (
+    B_SLICE,
+    I_SLICE,
+    SliceSegmentHeader,
+    parse_slice_segment_header,
+)
+from videoformat.bitstream.hevc_sps import SequenceParameterSet
+from videoformat.bitstream.nal import split_annexb, split_length_prefixed
+from videoformat.bitstream.picture import Picture, PictureType
+from videoformat.errors import BitstreamError, UnsupportedStreamError
+
+__all__ = ["HevcIndexer", "HevcPictureDetail"]
+
+
+@dataclass(frozen=True, slots=True)
+class HevcPictureDetail:
+    """The codec's own parse of one picture's headers.
+
+    ``is_decodable`` is false of a RASL picture whose associated CRA or BLA picture begins a coded
+    video sequence: what it refers to is not in the stream, and decoders drop it (8.1.3). Its
+    references are then left empty.
+    """
+
+    slice_segments: tuple[SliceSegmentHeader, ...]
+    is_decodable: bool
+
+    @property
+    def nal_unit_type(self) -> int:
+        """The type of all its slice segments."""
+        return self.slice_segments[0].nal_unit_type
+
+    @property
+    def temporal_id(self) -> int:
+        """Its TemporalId."""
+        return self.slice_segments[0].temporal_id
+
+
+class HevcIndexer:
+    """Says what each picture of an HEVC stream references; a ``PictureIndexer``.
+
+    ``configuration`` is an ``hvcC`` record, or parameter sets in byte stream format, or empty where
+    they come in band. Access units are length-prefixed if an ``hvcC`` was given, else in byte stream
+    format. An access unit holds one picture, so ``push`` returns one. After an error the indexer's
+    state is not defined.
+    """
+
+    def __init__(self, configuration: bytes = b"") -> None:
+        self._parameter_sets, self._length_size = parse_configuration(configuration)
+        self._sps: SequenceParameterSet | None = None
+        self._position = 0
+        # Marked "used for reference", by order count (8.3.2).
+        self._decoded: dict[int, int] = {}
+        self._previous_order_count = 0  # of prevTid0Pic (8.3.1)
+        self._begins_sequence = True  # the next picture is the first, or follows an end of sequence
+        self._rasl_is_decodable = False
+
+    @property
+    def sequence_parameter_set(self) -> SequenceParameterSet:
+        """The SPS of the pictures, or before the first picture the only one that is known.
+
+        Raises ``UnsupportedStreamError`` where there is none, or a choice.
+        """
+        if self._sps is not None:
+            return self._sps
+        known = self._parameter_sets.sequence_parameter_sets
+        if len(known) != 1:
+            raise UnsupportedStreamError(
+                "several sequence parameter sets" if known else "no sequence parameter set",
+                f"{len(known)} before the first picture",
+            )
+        return known[0]
+
+    @property
+    def parameter_sets(self) -> ParameterSets:
+        """Every parameter set that was in the configuration or in an access unit so far."""
+        return self._parameter_sets
+
+    def push(self, access_unit: bytes) -> list[Picture]:
+        """The picture that the access unit holds."""
+        segments, ends_sequence = self._slice_segments(access_unit)
+        first = segments[0]
+        self._activate(first.sps)
+        begins_sequence = self._begins_sequence
+        self._begins_sequence = ends_sequence
+        nal_unit_type = first.nal_unit_type
+        # NoRaslOutputFlag (8.1.3): true of an IDR or BLA picture, and of a CRA picture that begins
+        # a coded video sequence.
+        starts = is_irap(nal_unit_type) and (nal_unit_type != CRA_NUT or begins_sequence)
+        if begins_sequence and not starts:
+            raise UnsupportedStreamError(
+                "no random access point",
+                f"picture {self._position} begins a sequence with NAL type {nal_unit_type}",
+            )
+        if is_irap(nal_unit_type):
+            if starts and first.no_output_of_prior_pics_flag and self._position:
+                raise UnsupportedStreamError(
+                    "pictures dropped from output",
+                    f"no_output_of_prior_pics_flag is 1 at picture {self._position}",
+                )
+            self._rasl_is_decodable = not starts
+        order_count = self._order_count(first, starts=starts)
+        is_decodable = self._rasl_is_decodable or not is_rasl(nal_unit_type)
+        lists: tuple[tuple[int, ...], ...] = ()
+        if starts:
+            self._decoded.clear()
+        elif is_decodable:
+            lists = self._reference_lists(order_count, segments)
+        if is_decodable:
+            if order_count in self._decoded:
+                raise BitstreamError(
+                    f"pictures {self._decoded[order_count]} and {self._position} both have "
+                    f"PicOrderCntVal {order_count}"
+                )
+            self._decoded[order_count] = self._position
+        picture = Picture(
+            position=self._position,
+            order_count=order_count,
+            picture_type=_picture_type(segments),
+            is_random_access=is_irap(nal_unit_type),
+            # A picture of a lower sub-layer may be used by a higher one, whatever its type says.
+            is_reference=not is_sub_layer_non_reference(nal_unit_type)
+            or first.temporal_id < first.sps.sps_max_sub_layers_minus1,
+            is_shown=first.pic_output_flag and is_decodable,
+            references=tuple(sorted({position for entries in lists for position in entries})),
+            reference_lists=lists,
+            start=0,
+            end=len(access_unit),
+            detail=HevcPictureDetail(segments, is_decodable),
+        )
+        self._position += 1
+        return [picture]
+
+    def _slice_segments(self, access_unit: bytes) -> tuple[tuple[SliceSegmentHeader, ...], bool]:
+        """The headers of the access unit's slice segments, and whether a sequence ends after it."""
+        segments: list[SliceSegmentHeader] = []
+        ends_sequence = False
+        units = (
+            split_length_prefixed(access_unit, self._length_size)
+            if self._length_size
+            else split_annexb(access_unit)
+        )
+        for nal_unit_type, unit in base_layer_units(units):
+            if is_coded_slice_segment(nal_unit_type):
+                segment = parse_slice_segment_header(nal_unit_type, unit, self._parameter_sets)
+                if segment.first_slice_segment_in_pic_flag and segments:
+                    raise UnsupportedStreamError(
+                        "several pictures in an access unit",
+                        f"at the access unit of picture {self._position}",
+                    )
+                segments.append(segment)
+            elif nal_unit_type in (EOS_NUT, EOB_NUT):
+                if segments:
+                    ends_sequence = True
+                else:
+                    self._begins_sequence = True
+            else:
+                self._parameter_sets.add(nal_unit_type, unit)
+        _check_slice_segments(segments, self._position)
+        return tuple(segments), ends_sequence
+
+    def _activate(self, sps: SequenceParameterSet) -> None:
+        if sps is self._sps:
+            return
+        if self._sps is not None:
+            raise UnsupportedStreamError(
+                "several sequence parameter sets",
+                f"picture {self._position} uses SPS {sps.sps_seq_parameter_set_id}, those before it "
+                f"SPS {self._sps.sps_seq_parameter_set_id}",
+            )
+        if sps.vui.field_seq_flag:
+            raise UnsupportedStreamError("field pictures", "field_seq_flag is 1")
+        self._sps = sps
+
+    def _order_count(self, segment: SliceSegmentHeader, *, starts: bool) -> int:
+        """PicOrderCntVal (8.3.1)."""
+        lsb = segment.slice_pic_order_cnt_lsb
+        order_count = lsb
+        if not starts:
+            modulus = 1 << segment.sps.log2_max_pic_order_cnt_lsb
+            # (8-1) picks the value with that lsb nearest to prevTid0Pic's, upwards where halfway.
+            difference = (lsb - self._previous_order_count) % modulus
+            if difference > modulus >> 1:
+                difference -= modulus
+            order_count = self._previous_order_count + difference
+            if not -(2**31) <= order_count < 2**31:
+                raise BitstreamError(f"PicOrderCntVal {order_count} does not fit in 32 bits")
+        nal_unit_type = segment.nal_unit_type
+        if (
+            segment.temporal_id == 0
+            and not is_leading(nal_unit_type)
+            and not is_sub_layer_non_reference(nal_unit_type)
+        ):
+            self._previous_order_count = order_count
+        return order_count
+
+    def _reference_lists(
+        self, order_count: int, segments: Sequence[SliceSegmentHeader]
+    ) -> tuple[tuple[int, ...], ...]:
+        """Applies the reference picture set (8.3.2), then builds each slice's lists (8.3.4)."""
+        before = self._decoded
+        ref_pic_set = segments[0].short_term_ref_pic_set
+        pictures = ref_pic_set.negative_pics + ref_pic_set.positive_pics
+        named = [order_count + delta for delta, _ in pictures]
+        # A picture that is named but absent is kept out: it matters only where a list has it.
+        self._decoded = {poc: before[poc] for poc in named if poc in before}
+        if segments[0].slice_type == I_SLICE and len(segments) == 1:
+            return ()
+        st_curr_before = [order_count + delta for delta, used in ref_pic_set.negative_pics if used]
+        st_curr_after = [order_count + delta for delta, used in ref_pic_set.positive_pics if used]
+        candidates = (st_curr_before + st_curr_after, st_curr_after + st_curr_before)
+        lists = []
+        for segment in segments:
+            for size, entries, initial in zip(
+                segment.num_ref_idx_active, segment.list_entries, candidates, strict=True
+            ):
+                if size:
+                    if not initial:
+                        raise BitstreamError(
+                            f"picture {self._position} has a P or B slice and no usable pictures in "
+                            "its reference picture set"
+                        )
+                    chosen = entries or [index % len(initial) for index in range(size)]
+                    lists.append(tuple(self._reference(initial[index]) for index in chosen))
+        return tuple(lists)
+
+    def _reference(self, order_count: int) -> int:
+        position = self._decoded.get(order_count)
+        if position is None:
+            raise UnsupportedStreamError(
+                "missing reference",
+                f"picture {self._position} refers to a picture of PicOrderCntVal {order_count}, "
+                f"those kept are {sorted(self._decoded)}",
+            )
+        return position
+
+
+def _picture_type(segments: Sequence[SliceSegmentHeader]) -> PictureType:
+    types = {segment.slice_type for segment in segments}
+    if B_SLICE in types:
+        return "B"
+    return "I" if types == {I_SLICE} else "P"
+
+
+def _check_slice_segments(segments: Sequence[SliceSegmentHeader], position: int) -> None:
+    """What all slice segments of one picture share (7.4.2.2, 7.4.7.1)."""
+    if not segments:
+        raise BitstreamError(f"the access unit of picture {position} holds no slice segment")
+    first = segments[0]
+    if not first.first_slice_segment_in_pic_flag:
+        raise BitstreamError(
+            f"picture {position} begins at slice_segment_address {first.slice_segment_address}"
+        )
+    previous = first
+    for segment in segments[1:]:
+        if segment.slice_segment_address <= previous.slice_segment_address:
+            raise BitstreamError(
+                f"picture {position}: slice_segment_address {segment.slice_segment_address} follows "
+                f"{previous.slice_segment_address}"
+            )
+        previous = segment
+        for name in _SHARED[:3] if segment.dependent_slice_segment_flag else _SHARED:
+            if getattr(segment, name) != getattr(first, name):
+                raise BitstreamError(f"{name} differs between slice segments of picture {position}")
+
+
+_SHARED = (
+    "nal_unit_type",
+    "temporal_id",
+    "pps",
+    "pic_output_flag",
+    "slice_pic_order_cnt_lsb",
+    "short_term_ref_pic_set",
+    "slice_temporal_mvp_enabled_flag",
+)
