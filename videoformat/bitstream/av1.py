@@ -27,9 +27,10 @@ from videoformat.errors import BitstreamError, UnsupportedStreamError
 
 __all__ = ["Av1Indexer"]
 
-# The part of the header that is read takes at most 32 buffer removal times of 32 bits, 16 frame ids
-# of 17 bits and some 40 bytes more.
+# At most this much of a frame header is read: 32 buffer removal times of 32 bits, 9 frame ids of 17
+# bits and some 40 bytes more; without the first two, 48 bytes are more than enough.
 _HEADER_BYTES = 256
+_SHORT_HEADER_BYTES = 48
 
 
 @dataclass(slots=True)
@@ -97,7 +98,8 @@ class Av1Indexer:
         ``UnsupportedStreamError`` of kind ``"missing reference"``, ``"spatial layers"``, ``"dropped
         layers"``, ``"large scale tile"`` or ``"sequence header change"``.
         """
-        state = replace(self._state, slots=self._state.slots.copy())
+        before = self._state
+        state = _State(before.position, before.slots.copy(), before.payload, before.sequence)
         pictures: list[Picture] = []
         frame: _OpenFrame | None = None
         # Where the last frame ended so far: what follows belongs to the next one.
@@ -175,11 +177,14 @@ def _open_frame(state: _State, unit: bytes, obu: Obu, start: int) -> _OpenFrame:
     """Reads a frame header and updates the slots for the pictures after it."""
     if state.sequence is None:
         raise BitstreamError(f"frame header at byte {obu.start} precedes any sequence header")
-    end = min(obu.end, obu.payload_start + _HEADER_BYTES)
+    sequence = state.sequence
+    long = sequence.decoder_model_info is not None or sequence.frame_id_numbers_present_flag
+    limit = _HEADER_BYTES if long else _SHORT_HEADER_BYTES
+    payload = unit[obu.payload_start : min(obu.end, obu.payload_start + limit)]
     header = parse_frame_header(
-        BitReader(unit[obu.payload_start : end], "frame header"),
+        BitReader(payload, "frame header"),
         8 * (obu.payload_start - start),
-        state.sequence,
+        sequence,
         state.slots,
         (obu.temporal_id, obu.spatial_id),
     )
@@ -201,9 +206,8 @@ def _open_frame(state: _State, unit: bytes, obu: Obu, start: int) -> _OpenFrame:
     )
     if header.shown is not None:
         state.slots.mark_shown(header.shown.position)
-    state.slots.update(
-        header.refresh_frame_flags,
-        ReferenceSlot(
+    if header.refresh_frame_flags:
+        slot = ReferenceSlot(
             position=state.position,
             frame_id=header.current_frame_id,
             frame_type=header.frame_type,
@@ -213,8 +217,8 @@ def _open_frame(state: _State, unit: bytes, obu: Obu, start: int) -> _OpenFrame:
             render_width=header.render_width,
             render_height=header.render_height,
             showable=header.showable_frame,
-        ),
-    )
+        )
+        state.slots.update(header.refresh_frame_flags, slot)
     state.position += 1
     return _OpenFrame(picture, header, int(obu.obu_type == ObuType.FRAME), 0)
 

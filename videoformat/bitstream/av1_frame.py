@@ -40,8 +40,9 @@ class Av1FrameHeader:
     ``ref_frame_idx`` is empty for intra frames. Sizes are in luma samples; ``frame_width`` is the
     coded width, before super-resolution.
 
-    ``fields`` are the elements that are coded in the header with a fixed width and can be edited in
-    place with ``replace_field``; ``ref_order_hint`` and ``ref_frame_idx`` appear once per entry.
+    ``fields`` are the elements that are coded in the header with a fixed width and may be edited in
+    place: name, position of the first bit, size in bits, and how many follow each other. ``field``
+    picks one for ``replace_field``.
     ``redundant_copies`` counts the redundant frame headers that repeat this one within the picture.
     """
 
@@ -67,7 +68,7 @@ class Av1FrameHeader:
     render_width: int
     render_height: int
     use_ref_frame_mvs: bool
-    fields: tuple[BitField, ...]
+    fields: tuple[tuple[str, int, int, int], ...]
     redundant_copies: int = 0
 
     @property
@@ -76,14 +77,18 @@ class Av1FrameHeader:
         return self.frame_type in (FrameType.KEY_FRAME, FrameType.INTRA_ONLY_FRAME)
 
     def field(self, name: str, index: int = 0) -> BitField:
-        """The field called ``name``, the ``index``-th of those that repeat."""
-        found = [field for field in self.fields if field.name == name]
-        if index >= len(found):
-            raise InvalidArgumentError(
-                f"{name}[{index}] is not coded in this frame header; it has "
-                f"{sorted({field.name for field in self.fields})}"
-            )
-        return found[index]
+        """The coded element ``name``, the ``index``-th of those that repeat."""
+        place = index
+        for found, position, size, count in self.fields:
+            if found != name:
+                continue
+            if place < count:
+                return BitField(name, position + place * size, size)
+            place -= count
+        raise InvalidArgumentError(
+            f"{name}[{index}] is not coded in this frame header, which has "
+            f"{sorted({found for found, *_ in self.fields})}"
+        )
 
 
 def replace_field(data: bytes, field: BitField, value: int) -> bytes:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from videoformat.bitstream.av1_frame import (
     PRIMARY_REF_NONE,
     Av1FrameHeader,
-    BitField,
     FrameType,
 )
 from videoformat.bitstream.av1_references import (
@@ -41,13 +40,20 @@ class _HeaderReader:
         self.r = reader
         self.origin = origin
         self.sequence = sequence
-        self.fields: list[BitField] = []
+        self.fields: list[tuple[str, int, int, int]] = []
 
     def u(self, bits: int, name: str) -> int:
         """``f(n)`` of an element that may be edited later."""
         if bits:
-            self.fields.append(BitField(name, self.origin + self.r.position, bits))
+            self.fields.append((name, self.origin + self.r.position, bits, 1))
         return self.r.u(bits, name)
+
+    def array(self, count: int, bits: int, name: str) -> tuple[int, ...]:
+        """``count`` elements of ``f(n)`` in a row that may be edited later."""
+        self.fields.append((name, self.origin + self.r.position, bits, count))
+        packed = self.r.u(count * bits, name)
+        mask = (1 << bits) - 1
+        return tuple([packed >> shift & mask for shift in range((count - 1) * bits, -1, -bits)])
 
     def frame_size(self, *, override: bool) -> _FrameSize:
         """``frame_size`` and ``render_size`` (AV1 5.9.5, 5.9.6)."""
@@ -171,9 +177,7 @@ def parse_frame_header(
         and sequence.enable_order_hint
         and not (is_intra and refresh_frame_flags == _ALL_FRAMES)
     ):
-        ref_order_hint = tuple(
-            h.u(sequence.order_hint_bits, "ref_order_hint") for _ in range(NUM_REF_FRAMES)
-        )
+        ref_order_hint = h.array(NUM_REF_FRAMES, sequence.order_hint_bits, "ref_order_hint")
         for index, hint in enumerate(ref_order_hint):
             slots.expect_order_hint(index, hint)
     short_signaling = False
@@ -281,17 +285,21 @@ def _ref_frame_idx(
 ) -> tuple[int, ...]:
     """``ref_frame_idx``, coded or derived, checked against what the slots hold (AV1 5.9.2)."""
     sequence = h.sequence
-    ref_frame_idx = []
+    if not sequence.frame_id_numbers_present_flag:
+        ref_frame_idx = derived or h.array(REFS_PER_FRAME, 3, "ref_frame_idx")
+        for index in ref_frame_idx:
+            slots.require(index, "ref_frame_idx")
+        return ref_frame_idx
+    indices = []
     for place in range(REFS_PER_FRAME):
         index = derived[place] if derived else h.u(3, "ref_frame_idx")
-        slot = slots.require(index, f"ref_frame_idx[{place}]")
-        ref_frame_idx.append(index)
-        if sequence.frame_id_numbers_present_flag:
-            delta = h.u(sequence.delta_frame_id_length, "delta_frame_id_minus_1") + 1
-            expected = (current_frame_id - delta) % (1 << sequence.id_length)
-            if slot.frame_id != expected:
-                raise _lost(index, f"ref_frame_idx[{place}]", expected, slot.frame_id)
-    return tuple(ref_frame_idx)
+        indices.append(index)
+        delta = h.u(sequence.delta_frame_id_length, "delta_frame_id_minus_1") + 1
+        expected = (current_frame_id - delta) % (1 << sequence.id_length)
+        found = slots.require(index, "ref_frame_idx").frame_id
+        if found != expected:
+            raise _lost(index, "ref_frame_idx", expected, found)
+    return tuple(indices)
 
 
 def _lost(index: int, element: str, expected: int, found: int) -> UnsupportedStreamError:
