@@ -80,19 +80,22 @@ class BitReader:
     def ue(self, name: str, maximum: int = 2**32 - 2) -> int:
         """``ue(v)``: an unsigned Exp-Golomb code (H.264 9.1), refused above ``maximum``."""
         start = self.position
-        one = self.bits.find("1", start)
-        if one < 0:
-            raise self._out_of_bits(name, max(self.remaining, 0) + 1)
-        zeros = one - start
-        if zeros > 32:
+        bits = self.bits
+        one = bits.find("1", start)
+        if one == start:  # the commonest code of all is the 0
+            self.position = start + 1
+            return 0
+        end = 2 * one - start + 1
+        if one < 0 or end > len(bits):
+            needed = end - start if one > 0 else max(self.remaining, 0) + 1
+            raise self._out_of_bits(name, needed)
+        if one - start > 32:
             raise BitstreamError(
-                f"{self.where}: {name} at bit {start} has {zeros} leading zeros, at most 32 are legal"
+                f"{self.where}: {name} at bit {start} has {one - start} leading zeros, "
+                "at most 32 are legal"
             )
-        end = one + zeros + 1
-        if end > len(self.bits):
-            raise self._out_of_bits(name, end - start)
         self.position = end
-        value = int(self.bits[one:end], 2) - 1
+        value = int(bits[one:end], 2) - 1
         if value > maximum:
             raise self.error(name, value, f"at most {maximum}")
         return value

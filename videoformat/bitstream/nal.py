@@ -70,8 +70,8 @@ def split_length_prefixed(data: bytes, length_size: int) -> list[bytes]:
         length = int.from_bytes(data[position:start], "big")
         if start > len(data) or length > len(data) - start:
             raise BitstreamError(
-                f"NAL unit length {length} at byte {position} exceeds the {len(data) - start} "
-                "bytes that are left"
+                f"NAL unit length {length} at byte {position} exceeds the "
+                f"{max(len(data) - start, 0)} bytes that are left"
             )
         if length:
             units.append(data[start : start + length])
