@@ -1,7 +1,9 @@
 """Fixtures that every test may use."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import make_lerobot as sample
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -19,3 +21,21 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip("the shared data folder is not beside this checkout")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def make_lerobot(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """``make_lerobot(version="v3.0", …)``: the folder of a sample dataset, to be read only.
+
+    Takes the fields of ``tools/lerobot_sample/spec.py``; equal choices share one folder.
+    """
+    made: dict[sample.SampleSpec, Path] = {}
+
+    def make(**choices: object) -> Path:
+        spec = sample.SampleSpec(**choices)  # type: ignore[arg-type]
+        if spec not in made:
+            folder = tmp_path_factory.mktemp("lerobot") / spec.version
+            made[spec] = sample.write_dataset(folder, spec)
+        return made[spec]
+
+    return make

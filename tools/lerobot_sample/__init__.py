@@ -1,0 +1,1 @@
+"""Writes small LeRobot datasets without LeRobot; ``tools/make_lerobot.py`` is the way in."""
