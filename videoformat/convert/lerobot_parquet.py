@@ -1,0 +1,171 @@
+"""Runs of rows from Parquet files, with bounded memory and with errors that name the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from videoformat.errors import CountMismatchError, DataError
+
+__all__ = ["RowReader", "Rows", "integers", "open_parquet", "parquet_errors"]
+
+# A file that one tool wrote may have all its episodes in one row group; decoding that once and
+# keeping it turns a quadratic pass over its episodes into a linear one.
+KEPT_BYTES = 1 << 28
+MAX_ROWS = 1 << 28
+_BATCH_ROWS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A run of rows of one file.
+
+    ``name`` is the file's path below the root, for errors; ``columns`` are the names of all its
+    columns.
+    """
+
+    path: Path
+    name: str
+    start: int
+    count: int
+    columns: frozenset[str]
+
+
+@contextmanager
+def parquet_errors(name: str) -> Iterator[None]:
+    """Turns what Arrow raises for damaged bytes into a ``DataError`` that names the file."""
+    try:
+        yield
+    # ValueError: text that is not UTF-8 fails where it becomes a Python string.
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{name}: cannot be read as Parquet: {error}") from error
+
+
+@contextmanager
+def open_parquet(path: Path, name: str) -> Iterator[pq.ParquetFile]:
+    """An open file whose column names are unique and whose rows are not beyond all bounds."""
+    with parquet_errors(name):
+        file = pq.ParquetFile(
+            path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True
+        )
+    try:
+        columns = file.schema_arrow.names
+        if len(set(columns)) != len(columns):
+            raise DataError(f"{name}: two columns have one name")
+        if not 0 <= file.metadata.num_rows <= MAX_ROWS:
+            raise DataError(f"{name}: {file.metadata.num_rows} rows, at most {MAX_ROWS} are read")
+        yield file
+    finally:
+        file.close()
+
+
+def integers(column: pa.ChunkedArray, where: str) -> npt.NDArray[np.int64]:
+    """A column of integers without nulls; ``where`` names it."""
+    if column.null_count:
+        raise DataError(f"{where}: null in {column.null_count} of {len(column)} rows")
+    try:
+        # A safe cast refuses fractions and what does not fit.
+        return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
+    except pa.ArrowException as error:
+        raise DataError(f"{where}: {column.type}, expected integers: {error}") from error
+
+
+class RowReader:
+    """Reads runs of rows; the last row group that was larger than a run is kept decoded."""
+
+    __slots__ = ("_kept", "_kept_key")
+
+    def __init__(self) -> None:
+        self._kept_key: tuple[Path, int, tuple[str, ...]] | None = None
+        self._kept: pa.Table | None = None
+
+    def read(self, rows: Rows, columns: Sequence[str]) -> pa.Table:
+        """The columns of a run, in the order asked; row groups outside the run are not read."""
+        if missing := [name for name in columns if name not in rows.columns]:
+            raise DataError(f"{rows.name}: there is no column {missing[0]}")
+        with open_parquet(rows.path, rows.name) as file:
+            parts = list(self._parts(file, rows, list(columns)))
+        found = sum(part.num_rows for part in parts)
+        if not parts or found != rows.count:
+            raise CountMismatchError(
+                f"{rows.name}: of the {rows.count} rows from {rows.start} on, {found} are there"
+            )
+        return pa.concat_tables(parts)
+
+    def _parts(self, file: pq.ParquetFile, rows: Rows, columns: list[str]) -> Iterator[pa.Table]:
+        end = rows.start + rows.count
+        first = 0
+        for group in range(file.metadata.num_row_groups):
+            size = file.metadata.row_group(group).num_rows
+            start, stop = max(rows.start - first, 0), min(end - first, size)
+            if start < stop:
+                yield from self._part(file, rows, columns, group, start, stop)
+            first += size
+
+    def _part(
+        self,
+        file: pq.ParquetFile,
+        rows: Rows,
+        columns: list[str],
+        group: int,
+        start: int,
+        stop: int,
+    ) -> Iterator[pa.Table]:
+        size = file.metadata.row_group(group).num_rows
+        key = (rows.path, group, tuple(columns))
+        if self._kept is not None and key == self._kept_key:
+            yield self._kept.slice(start, stop - start)
+            return
+        small = decoded_bytes(file, group, set(columns)) <= KEPT_BYTES
+        if small or stop - start == size:
+            with parquet_errors(rows.name):
+                # The selection of "a" takes "a.b" along.
+                table = file.read_row_group(group, columns=columns).select(columns)
+            if stop - start < size:
+                self._kept_key, self._kept = key, table
+            yield table.slice(start, stop - start)
+            return
+        yield from stream(file, rows.name, columns, group, start, stop, _BATCH_ROWS)
+
+
+def stream(
+    file: pq.ParquetFile,
+    name: str,
+    columns: list[str],
+    group: int,
+    start: int,
+    stop: int,
+    batch_rows: int,
+) -> Iterator[pa.Table]:
+    """Rows ``start`` to ``stop`` (exclusive) of one row group, a batch in memory at a time."""
+    position = 0
+    with parquet_errors(name):
+        for batch in file.iter_batches(batch_rows, row_groups=[group], columns=columns):
+            low, high = max(start - position, 0), min(stop - position, batch.num_rows)
+            if low < high:
+                yield pa.Table.from_batches([batch.slice(low, high - low)]).select(columns)
+            position += batch.num_rows
+            if position >= stop:
+                break
+
+
+def decoded_bytes(file: pq.ParquetFile, group: int, columns: set[str]) -> int:
+    """At least what the columns of a row group take in memory, from the footer alone.
+
+    Run lengths and dictionaries make the encoded size far smaller than that of the values.
+    """
+    metadata = file.metadata.row_group(group)
+    total = 0
+    for index in range(metadata.num_columns):
+        chunk = metadata.column(index)
+        path = chunk.path_in_schema
+        if any(path == name or path.startswith(name + ".") for name in columns):
+            total += max(8 * chunk.num_values, chunk.total_uncompressed_size)
+    return total
