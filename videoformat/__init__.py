@@ -1,1 +1,29 @@
-"""A columnar dataset format for video that models train on."""
+"""A columnar dataset format for video that models train on.
+
+::
+
+    import videoformat as vf
+
+    ds = vf.open("dataset.vf")
+    frames = ds.read_frames(3, "observation.images.top", [17, 250])
+"""
+
+from videoformat.dataset import Dataset
+from videoformat.dataset import open_dataset as open  # noqa: A004 - the name users expect: vf.open
+from videoformat.errors import VideoFormatError
+from videoformat.media.episode import ChunkBounds
+from videoformat.media.gop import DDRA
+from videoformat.reading import ReadPlan, ReadReport
+from videoformat.writer import Writer, create
+
+__all__ = [
+    "DDRA",
+    "ChunkBounds",
+    "Dataset",
+    "ReadPlan",
+    "ReadReport",
+    "VideoFormatError",
+    "Writer",
+    "create",
+    "open",
+]

@@ -6,7 +6,7 @@ panic of its native code counts as damaged data.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -264,7 +264,7 @@ class Table:
                 read_version=self.version,
                 storage_options=self.storage_options,
                 commit_message=message,
-                commit_timeout=datetime.timedelta(minutes=10),
+                commit_timeout=dt.timedelta(minutes=10),
             )
         return Table(dataset, self.uri, self.storage_options)
 

@@ -62,7 +62,7 @@ class Feature:
     dtype: str
     shape: tuple[int, ...]
     declaration: Mapping[str, Any]
-    arrow_type: pa.DataType | None
+    arrow_type: Any  # pa.DataType, or None for a camera
 
     @property
     def column(self) -> str:

@@ -113,7 +113,7 @@ def _key_bytes(key: ChunkKey) -> bytes:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PictureIndex:
     """The checked picture index of one camera of one chunk, in decode order.
 
@@ -182,6 +182,13 @@ class PictureIndex:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    def __repr__(self) -> str:
+        stream = self.stream
+        return (
+            f"PictureIndex({self._where}: {len(self)} pictures of {stream.codec} "
+            f"{stream.structure}, frames {self.key.first_frame} to {self.key.end_frame - 1})"
+        )
 
     def closure(self, positions: Sequence[int]) -> set[int]:
         """The smallest set of pictures that decodes those at ``positions`` (a set of positions)."""

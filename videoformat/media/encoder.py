@@ -128,5 +128,7 @@ class ChunkEncoder:
             ) from None
         for packet in packets:
             data = bytes(packet)
-            self._units.append((int(packet.pts), data))
+            if packet.pts is None:
+                raise DataError(f"{self.structure.settings.encoder} made a packet without pts")
+            self._units.append((packet.pts, data))
             self.byte_count += len(data)

@@ -1,0 +1,337 @@
+"""Reading a dataset: episodes, frames, tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from videoformat.directory import Directory, EpisodeRows, as_index
+from videoformat.errors import ColumnNotFoundError, DataError, InvalidArgumentError
+from videoformat.index.features import Feature
+from videoformat.index.rows import frame_values
+from videoformat.reading import Reader, ReadPlan, ReadReport
+from videoformat.table import Table
+
+__all__ = ["Dataset", "open_dataset"]
+
+Request = tuple[int, str, int]
+UInt8Array = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+def open_dataset(
+    uri: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None = None,
+    version: int | str | None = None,
+) -> Dataset:
+    """Opens a dataset at a local path or in an object store (``s3://``, ``gs://``, ``az://``, …).
+
+    ``storage_options`` go to the object store as Lance names them; the usual environment variables
+    work too. ``version`` is a number or a tag; None is the newest, as it is now: what others append
+    later is not seen. Raises ``DatasetNotFoundError``, ``UnsupportedFormatError``, ``DataError``,
+    ``StoreError``.
+    """
+    return Dataset(Table.open(uri, storage_options=storage_options, version=version))
+
+
+class Dataset:
+    """One version of a dataset, read only. Made by ``open``.
+
+    Episodes and frames are counted from 0; negative indices count from the end. A dataset pickles
+    as its address and version.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._reader = Reader(table)
+        self.last_read: ReadReport | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.uri!r}, version={self.version}, episodes={self.num_episodes}, "
+            f"frames={self.num_frames}, cameras={self.cameras})"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_dataset, (self.uri, self._table.storage_options, self.version)
+
+    @property
+    def uri(self) -> str:
+        """Its address."""
+        return self._table.uri
+
+    @property
+    def version(self) -> int:
+        """The number of the version that is open."""
+        return self._table.version
+
+    @property
+    def fps(self) -> float:
+        """Frames a second, nominally; exact times are each picture's ``pts``."""
+        return self._table.info.fps
+
+    @property
+    def robot_type(self) -> str | None:
+        """The robot, as the recording named it."""
+        return self._table.info.robot_type
+
+    @property
+    def features(self) -> dict[str, dict[str, Any]]:
+        """Every feature in LeRobot's form, cameras included."""
+        return {
+            key: {**feature.declaration, "shape": feature.shape}
+            for key, feature in self._table.info.features.items()
+        }
+
+    @property
+    def cameras(self) -> list[str]:
+        """The keys of the features that are kept as video."""
+        return list(self._table.info.cameras)
+
+    @property
+    def tasks(self) -> list[str]:
+        """The text of each ``task_index``; for datasets without one, the tasks in episode order."""
+        if self._table.info.tasks:
+            return list(self._table.info.tasks)
+        texts: dict[str, None] = {}
+        for batch in self._table.scan(["tasks"]):
+            for tasks in batch.column("tasks").to_pylist():
+                texts.update(dict.fromkeys(tasks or ()))
+        return list(texts)
+
+    @property
+    def statistics(self) -> dict[str, Any] | None:
+        """Statistics of the whole dataset as they came with it, or None."""
+        statistics = self._table.info.statistics
+        return None if statistics is None else dict(statistics)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Keys that belong to other tools, kept as they came."""
+        return dict(self._table.info.info)
+
+    @cached_property
+    def directory(self) -> Directory:
+        """Which rows hold which frames; read at first use."""
+        return Directory(self._table.directory())
+
+    @property
+    def num_episodes(self) -> int:
+        """Episodes."""
+        return len(self.directory)
+
+    @property
+    def num_frames(self) -> int:
+        """Frames of all episodes; every camera has as many pictures that are shown."""
+        return self.directory.frame_count
+
+    def __len__(self) -> int:
+        return self.num_frames
+
+    @property
+    def episodes(self) -> pa.Table:
+        """One row per episode.
+
+        ``episode_index``, ``episode_uid``, ``length`` and ``from_index`` (frames; the second counts
+        over the dataset), ``chunk_count``, ``tasks`` (list of strings), ``metadata`` and
+        ``statistics`` (JSON, or null).
+        """
+        directory = self.directory
+        own = ["tasks", "episode_metadata", "episode_statistics"]
+        firsts = directory.first_rows
+        taken = self._table.take(firsts.tolist(), own) if len(firsts) else None
+        columns = {
+            "episode_index": pa.array(range(len(firsts)), pa.int64()),
+            "episode_uid": pa.array(directory.uids(), pa.string()),
+            "length": pa.array(directory.lengths, pa.int64()),
+            "from_index": pa.array(np.cumsum(directory.lengths) - directory.lengths, pa.int64()),
+            "chunk_count": pa.array(directory.chunk_counts, pa.int64()),
+        }
+        types = [pa.list_(pa.string()), pa.string(), pa.string()]
+        for name, kind, shown in zip(own, types, ["tasks", "metadata", "statistics"], strict=True):
+            columns[shown] = taken.column(name) if taken else pa.array([], kind)
+        return pa.table(columns)
+
+    def rows(
+        self,
+        episode: int,
+        indices: Iterable[int] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Tabular features of an episode, one row per frame.
+
+        ``indices`` are frames in any order, None for all; ``columns`` are feature keys, None for
+        all tabular ones. Vectors are fixed-size lists; arrays of two or more dimensions are Arrow's
+        fixed shape tensors. Raises ``EpisodeNotFoundError``, ``FrameNotFoundError``,
+        ``ColumnNotFoundError``.
+        """
+        rows = self.directory.episode(episode)
+        table = self._frames(list(rows.rows), self._tabular(columns))
+        return table if indices is None else table.take(pa.array(rows.resolve(indices), pa.int64()))
+
+    def frames_table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Tabular features of the whole dataset, one row per frame, episode after episode.
+
+        Asks for what it returns: name the columns that are needed.
+        """
+        return self._frames(None, self._tabular(columns))
+
+    def _tabular(self, columns: Sequence[str] | None) -> list[Feature]:
+        tabular = self._table.info.tabular
+        if columns is None:
+            return list(tabular.values())
+        if isinstance(columns, str):
+            raise InvalidArgumentError(f"columns is a list of feature keys, got {columns!r}")
+        for key in columns:
+            if key not in tabular:
+                raise ColumnNotFoundError(
+                    f"there is no tabular feature {key!r}; there are {', '.join(tabular) or 'none'}"
+                )
+        return [tabular[key] for key in columns]
+
+    def _frames(self, rows: list[int] | None, features: list[Feature]) -> pa.Table:
+        names = [feature.column for feature in features]
+        counts = self.directory.frame_counts
+        if rows is None:
+            batches = list(self._table.scan(names)) if names else []
+            schema = pa.schema([self._table.schema.field(name) for name in names])
+            taken = pa.Table.from_batches(batches, schema=schema)
+        else:
+            counts = [counts[row] for row in rows]
+            taken = self._table.take(rows, names) if names else pa.table({})
+        try:
+            columns = {
+                feature.key: frame_values(feature, taken.column(feature.column), counts)
+                for feature in features
+            }
+        except DataError as error:
+            raise type(error)(f"{self.uri}: {error}") from error
+        return pa.table(columns)
+
+    def pictures(self, episode: int, camera: str) -> pa.Table:
+        """The picture index of an episode's camera: one row per coded picture, in decode order.
+
+        The columns are those of ``spec/v1/table.md`` after ``chunk_index``; ``offset`` and
+        ``references`` count within the chunk.
+        """
+        rows = self.directory.episode(episode)
+        self._camera(camera)
+        keys = [(row, camera) for row in rows.rows]
+        found = self._reader.indexes(keys)
+        parts = []
+        for number, key in enumerate(keys):
+            part = pa.Table.from_struct_array(found[key].to_arrow())
+            chunk = pa.array([number] * part.num_rows, pa.int32())
+            parts.append(part.add_column(0, "chunk_index", chunk))
+        return pa.concat_tables(parts)
+
+    def streams(self, episode: int, camera: str) -> list[dict[str, Any]]:
+        """The stream facts of each chunk: codec, size, colour, structure (``spec/v1/table.md``)."""
+        rows = self.directory.episode(episode)
+        self._camera(camera)
+        found = self._reader.indexes([(row, camera) for row in rows.rows])
+        return [found[row, camera].stream_value() for row in rows.rows]
+
+    def plan(self, requests: Iterable[Request]) -> ReadPlan:
+        """What reading these ``(episode, camera, index)`` would fetch and decode, without it."""
+        wanted, _ = self._group(requests)
+        return self._reader.plan(wanted, ReadReport())
+
+    def read_frames(self, episode: int, camera: str, indices: Iterable[int]) -> UInt8Array:
+        """Frames of one camera: uint8 [N, H, W, 3], RGB, in the order asked, duplicates kept.
+
+        Raises ``EpisodeNotFoundError``, ``FrameNotFoundError``, ``ColumnNotFoundError``, and a
+        ``DataError`` where what is stored is damaged: a wrong frame is never returned.
+        """
+        rows = self.directory.episode(episode)
+        frames = rows.resolve(indices)
+        feature = self._camera(camera)
+        wanted = _by_chunk(rows, camera, frames)
+        slots: dict[int, list[int]] = {}
+        for slot, frame in enumerate(frames):
+            slots.setdefault(frame, []).append(slot)
+        out = np.empty((len(frames), feature.height, feature.width, 3), np.uint8)
+
+        def place(_episode: int, _camera: str, frame: int, rgb: UInt8Array) -> None:
+            if rgb.shape != out.shape[1:]:
+                raise DataError(
+                    f"episode {rows.episode}, camera {camera!r}, frame {frame}: {rgb.shape} where "
+                    f"the feature's shape is {out.shape[1:]}"
+                )
+            first, *others = slots[frame]
+            out[first] = rgb
+            for slot in others:
+                out[slot] = rgb
+
+        self._read(wanted, place)
+        return out
+
+    def read_batch(self, requests: Iterable[Request]) -> list[UInt8Array]:
+        """Frames of any episodes and cameras, each uint8 [H, W, 3], in the order asked.
+
+        One plan for all: what two requests share is fetched and decoded once. Equal requests get
+        arrays of their own.
+        """
+        wanted, slots = self._group(requests)
+        frames: list[UInt8Array] = [np.empty(0, np.uint8)] * sum(map(len, slots.values()))
+
+        def place(episode: int, camera: str, frame: int, rgb: UInt8Array) -> None:
+            first, *others = slots[episode, camera, frame]
+            frames[first] = np.ascontiguousarray(rgb)
+            for slot in others:
+                frames[slot] = frames[first].copy()
+
+        self._read(wanted, place)
+        return frames
+
+    def _read(self, wanted: Any, place: Any) -> None:
+        report = ReadReport()
+        self._reader.read(self._reader.plan(wanted, report), place, report)
+        self.last_read = report
+
+    def _camera(self, camera: str) -> Feature:
+        feature = self._table.info.cameras.get(camera) if isinstance(camera, str) else None
+        if feature is None:
+            raise ColumnNotFoundError(
+                f"there is no camera {camera!r}; there are {', '.join(self.cameras) or 'none'}"
+            )
+        return feature
+
+    def _group(
+        self, requests: Iterable[Request]
+    ) -> tuple[dict[tuple[int, str], tuple[int, set[int]]], dict[Request, list[int]]]:
+        """Requests by chunk, and the slots of the answer that each frame fills."""
+        wanted: dict[tuple[int, str], tuple[int, set[int]]] = {}
+        slots: dict[Request, list[int]] = {}
+        episodes: dict[int, EpisodeRows] = {}
+        for slot, request in enumerate(requests):
+            try:
+                given, camera, index = request
+            except (TypeError, ValueError):
+                raise InvalidArgumentError(
+                    f"a request is (episode, camera, index), got {request!r}"
+                ) from None
+            episode = self.directory.resolve(given)
+            rows = episodes.get(episode)
+            if rows is None:
+                rows = episodes[episode] = self.directory.episode(episode)
+            self._camera(camera)
+            (frame,) = rows.resolve([as_index(index, "a frame index")])
+            for key, value in _by_chunk(rows, camera, [frame]).items():
+                wanted.setdefault(key, (episode, set()))[1].update(value[1])
+            slots.setdefault((episode, camera, frame), []).append(slot)
+        return wanted, slots
+
+
+def _by_chunk(
+    rows: EpisodeRows, camera: str, frames: Iterable[int]
+) -> dict[tuple[int, str], tuple[int, set[int]]]:
+    wanted: dict[tuple[int, str], tuple[int, set[int]]] = {}
+    for frame in frames:
+        key = (rows.row_of(frame), camera)
+        wanted.setdefault(key, (rows.episode, set()))[1].add(frame)
+    return wanted

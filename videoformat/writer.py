@@ -1,0 +1,389 @@
+"""Writing a dataset frame by frame."""
+
+from __future__ import annotations
+
+import math
+import os
+import uuid
+from collections.abc import Mapping
+from fractions import Fraction
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+
+from videoformat.appending import EpisodeRowsBuffer, FinishedEpisode, append_episodes
+from videoformat.errors import InvalidArgumentError, UnsupportedFormatError
+from videoformat.index.features import parse_features
+from videoformat.index.rows import EpisodeFacts, chunk_row
+from videoformat.index.schema import KNOWN_WRITER_FLAGS, DatasetInfo
+from videoformat.index.values import FrameValues, check_image, check_keys, check_value
+from videoformat.media.color import RGB_COLOR, rgb_to_picture
+from videoformat.media.episode import ChunkBounds, EncodedFrames, EpisodeEncoder, TimedPicture
+from videoformat.media.gop import DDRA
+from videoformat.table import Table
+
+__all__ = ["Writer", "create", "frame_rate"]
+
+# Filled in by the writer where the dataset has them and the frame does not.
+AUTOMATIC = ("timestamp", "frame_index", "episode_index", "index", "task_index", "task")
+_OWN_FEATURES = {
+    "timestamp": {"dtype": "float32", "shape": [1], "names": None},
+    "task": {"dtype": "string", "shape": [1], "names": None},
+}
+
+
+def frame_rate(fps: float) -> Fraction:
+    """A frame rate as an exact fraction: 29.97 becomes 30000/1001."""
+    for denominator in (1, 1001):
+        rate = Fraction(round(fps * denominator / 1000) * 1000 if denominator > 1 else round(fps),
+                        denominator)  # fmt: skip
+        if rate > 0 and math.isclose(float(rate), fps, rel_tol=1e-5):
+            return rate
+    return Fraction(fps).limit_denominator(100_000)
+
+
+def create(
+    uri: str | os.PathLike[str],
+    *,
+    fps: float | None = None,
+    features: Mapping[str, Any] | None = None,
+    video: DDRA | None = None,
+    mode: Literal["create", "append"] = "create",
+    robot_type: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    episodes_per_append: int = 1,
+    chunk_bounds: ChunkBounds | None = None,
+    encoder_threads: int | None = None,
+) -> Writer:
+    """Makes a dataset, or opens one to append to, and returns its writer.
+
+    ``features`` are in LeRobot's form; cameras have dtype ``video`` and shape (height, width, 3).
+    ``timestamp`` (float32 seconds) and ``task`` (the text, empty where a frame has none) are added
+    where they are not declared. ``mode="append"`` takes ``fps`` and ``features`` from the dataset,
+    and compares them with those given, if any. ``video`` says how frames are encoded.
+    ``episodes_per_append``: episodes that are made visible together; 1 makes each safe as soon as
+    ``save_episode`` returns. ``encoder_threads``: threads of each camera's encoder; None shares the
+    machine's cores.
+
+    Raises ``InvalidArgumentError`` where the call cannot be right, ``DatasetNotFoundError`` when
+    appending to nothing, ``StoreError``.
+    """
+    if mode == "create":
+        if fps is None or features is None:
+            raise InvalidArgumentError("creating a dataset needs fps and features")
+        table = Table.create(
+            uri, _new_info(fps, features, robot_type), storage_options=storage_options
+        )
+    elif mode == "append":
+        table = Table.open(uri, storage_options=storage_options)
+        _check_same(table, fps, features, robot_type)
+    else:
+        raise InvalidArgumentError(f"mode is {mode!r}, expected 'create' or 'append'")
+    return Writer(
+        table,
+        video=video,
+        episodes_per_append=episodes_per_append,
+        chunk_bounds=chunk_bounds,
+        encoder_threads=encoder_threads,
+    )
+
+
+def check_fps(fps: Any) -> float:
+    """A usable frame rate. Raises ``InvalidArgumentError``."""
+    if isinstance(fps, bool) or not isinstance(fps, int | float) or not 0 < fps <= 100_000:
+        raise InvalidArgumentError(f"fps is {fps!r}, expected a positive number")
+    return fps
+
+
+def _new_info(fps: float, features: Mapping[str, Any], robot_type: str | None) -> DatasetInfo:
+    declared = dict(parse_features(features))
+    own = {key: item for key, item in _OWN_FEATURES.items() if key not in declared}
+    if not declared:
+        raise InvalidArgumentError("a dataset has at least one feature")
+    return DatasetInfo(
+        fps=check_fps(fps),
+        features={**declared, **parse_features(own)},
+        robot_type=robot_type,
+    )
+
+
+def _check_same(
+    table: Table, fps: float | None, features: Mapping[str, Any] | None, robot_type: str | None
+) -> None:
+    info = table.info
+    if fps is not None and fps != info.fps:
+        raise InvalidArgumentError(f"fps is {fps}, the dataset at {table.uri} has {info.fps}")
+    if robot_type is not None and robot_type != info.robot_type:
+        raise InvalidArgumentError(
+            f"robot_type is {robot_type!r}, the dataset at {table.uri} has {info.robot_type!r}"
+        )
+    if features is None:
+        return
+    given = parse_features(features)
+    for key in sorted((set(given) | set(info.features)) - set(AUTOMATIC)):
+        one, other = given.get(key), info.features.get(key)
+        if one is None or other is None or (one.dtype, one.shape) != (other.dtype, other.shape):
+            raise InvalidArgumentError(
+                f"feature {key!r} is {one and (one.dtype, one.shape)} in the call and "
+                f"{other and (other.dtype, other.shape)} in the dataset at {table.uri}"
+            )
+
+
+class Writer:
+    """Appends episodes frame by frame. Made by ``create``; use it as a context manager.
+
+    A frame is encoded as it comes, so memory holds the open chunk's compressed bytes and what the
+    encoders need. An episode is visible, whole, once ``save_episode`` has returned (with
+    ``episodes_per_append`` above 1: once its batch is full, or the writer is closed). An exception
+    inside the ``with`` block abandons the open episode and keeps those that were saved.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        video: DDRA | None = None,
+        episodes_per_append: int = 1,
+        chunk_bounds: ChunkBounds | None = None,
+        encoder_threads: int | None = None,
+    ) -> None:
+        unknown = sorted(set(table.info.writer_flags) - KNOWN_WRITER_FLAGS)
+        if unknown:
+            raise UnsupportedFormatError(
+                f"{table.uri}: writing requires flags {', '.join(unknown)}, which this version lacks"
+            )
+        if video is not None and not isinstance(video, DDRA):
+            raise InvalidArgumentError(f"video is {video!r}, expected vf.DDRA(...) or None")
+        if episodes_per_append < 1:
+            raise InvalidArgumentError(
+                f"episodes_per_append is {episodes_per_append}, expected ≥ 1"
+            )
+        if encoder_threads is not None and encoder_threads < 1:
+            raise InvalidArgumentError(f"encoder_threads is {encoder_threads}, expected at least 1")
+        self._table = table
+        self._video = video or DDRA()
+        self._batch_size = episodes_per_append
+        self._bounds = chunk_bounds or ChunkBounds()
+        cameras = table.info.cameras
+        cores = os.cpu_count() or 1
+        self._threads = encoder_threads or max(1, min(4, cores // max(1, len(cameras))))
+        self._rate = frame_rate(table.info.fps)
+        self._finished: list[FinishedEpisode] = []
+        self._closed = False
+        self._saved = 0
+        self._start_frames: int | None = None
+        self._start_episodes = 0
+        self._appended_frames = 0
+        self._begin()
+
+    @property
+    def uri(self) -> str:
+        """The dataset's address."""
+        return self._table.uri
+
+    @property
+    def version(self) -> int:
+        """The version that holds what has been appended so far."""
+        return self._table.version
+
+    @property
+    def num_pending_frames(self) -> int:
+        """Frames of the open episode."""
+        return self._frame_count
+
+    def _begin(self) -> None:
+        self._uid = uuid.uuid4().hex
+        info = self._table.info
+        self._encoder = EpisodeEncoder(
+            self._uid, info.cameras, self._video, self._rate,
+            bounds=self._bounds, threads=self._threads,
+        )  # fmt: skip
+        self._values = {key: FrameValues(feature) for key, feature in info.tabular.items()}
+        self._buffer = EpisodeRowsBuffer(self._table)
+        self._first: tuple[EncodedFrames, dict[str, pa.Array]] | None = None
+        self._tasks: dict[str, None] = {}
+        self._frame_count = 0
+
+    def add_frame(self, frame: Mapping[str, Any]) -> None:
+        """Adds the next frame of the open episode.
+
+        ``frame`` has every feature: cameras as uint8 [H, W, 3] (or [3, H, W]), the rest with their
+        declared dtype and shape. ``task`` is the text of what is being done. ``timestamp``,
+        ``frame_index``, ``episode_index``, ``index`` and ``task_index`` are filled in where the
+        dataset has them and the frame does not. Raises ``InvalidArgumentError``, and adds nothing,
+        where a key is missing or unknown or a value is not what was declared.
+        """
+        self._check_open()
+        info = self._table.info
+        automatic = set(AUTOMATIC)
+        check_keys(frame, set(info.features) - automatic, automatic)
+        self._check_task(frame.get("task", ""))
+        values = {
+            key: check_value(feature, frame[key])
+            for key, feature in info.tabular.items()
+            if key in frame
+        }
+        images = {key: check_image(feature, frame[key]) for key, feature in info.cameras.items()}
+        pictures = {
+            key: TimedPicture(rgb_to_picture(image), RGB_COLOR, self._frame_count, 1 / self._rate)
+            for key, image in images.items()
+        }
+        values |= self._automatic_values(frame, values)
+        # The chunk that this frame closes ends before it: its values are taken before this one's.
+        finished = self._encoder.push(pictures)
+        if finished is not None:
+            self._keep(finished)
+        for key, collected in self._values.items():
+            collected.append(values[key])
+        task = frame.get("task", "")
+        if task:
+            self._tasks[task] = None
+        self._frame_count += 1
+
+    def _check_task(self, task: Any) -> None:
+        if not isinstance(task, str):
+            raise InvalidArgumentError(f"'task': {task!r}, expected a string")
+        info = self._table.info
+        if (
+            "task_index" in info.features
+            and "task" not in info.features
+            and not info.tasks
+            and task
+        ):
+            # The first task of a dataset that counts them is known once it is written down.
+            self._add_task(task)
+
+    def _automatic_values(
+        self, frame: Mapping[str, Any], given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        info = self._table.info
+        values: dict[str, Any] = {}
+        for key in AUTOMATIC:
+            feature = info.tabular.get(key)
+            if feature is None or key in given:
+                continue
+            values[key] = check_value(feature, self._automatic(key, frame, feature.numpy_dtype))
+        return values
+
+    def _automatic(self, key: str, frame: Mapping[str, Any], dtype: Any) -> Any:
+        if key == "task":
+            return frame.get("task", "")
+        if key == "timestamp":
+            value: float = self._frame_count / self._table.info.fps
+        elif key == "frame_index":
+            value = self._frame_count
+        elif key == "task_index":
+            value = self._task_index(frame.get("task", ""))
+        else:
+            self._count_existing()
+            saved = self._start_episodes + self._saved
+            total = (self._start_frames or 0) + self._appended_frames + self._frame_count
+            value = saved if key == "episode_index" else total
+        return dtype.type(value) if dtype is not None else value
+
+    def _count_existing(self) -> None:
+        if self._start_frames is None:
+            directory = self._table.directory().to_pydict()
+            self._start_frames = sum(directory["frame_count"])
+            self._start_episodes = sum(index == 0 for index in directory["chunk_index"])
+
+    def _task_index(self, task: str) -> int:
+        tasks = self._table.info.tasks
+        if task not in tasks:
+            self._add_task(task)
+            tasks = self._table.info.tasks
+        return tasks.index(task)
+
+    def _add_task(self, task: str) -> None:
+        """Writes a new task into the dataset's facts, after whatever others have added."""
+        newest = self._table.latest()
+        if task not in newest.info.tasks:
+            newest = newest.with_info(newest.info.with_tasks((*newest.info.tasks, task)))
+        self._table = newest
+        self._buffer.table = newest
+
+    def _keep(self, finished: EncodedFrames) -> None:
+        values = {key: collected.take() for key, collected in self._values.items()}
+        if finished.key.chunk_index == 0:
+            self._first = (finished, values)
+        else:
+            row = chunk_row(self._table.info, finished.key, values, finished.cameras, None)
+            self._buffer.add(row)
+
+    def save_episode(
+        self,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        statistics: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Finishes the open episode and appends it; returns its stable ``episode_uid``.
+
+        ``metadata`` and ``statistics`` are kept as JSON on the episode. Raises
+        ``InvalidArgumentError`` where no frame was added, and ``StructureError`` where the encoder
+        did not produce what was asked of it: then nothing is appended.
+        """
+        self._check_open()
+        if not self._frame_count:
+            raise InvalidArgumentError("save_episode: no frame was added")
+        self._keep(self._encoder.finish())
+        if self._first is None:
+            raise AssertionError("the first chunk of an episode was not kept")
+        chunk, values = self._first
+        facts = EpisodeFacts(
+            self._frame_count, tuple(self._tasks), dict(metadata or {}), statistics
+        )
+        first = chunk_row(self._table.info, chunk.key, values, chunk.cameras, facts)
+        episode = self._buffer.finish(self._uid, self._frame_count, first)
+        self._finished.append(episode)
+        self._saved += 1
+        self._appended_frames += self._frame_count
+        self._begin()
+        if len(self._finished) >= self._batch_size or episode.fragments:
+            self.flush()
+        return episode.uid
+
+    def clear_episode(self) -> None:
+        """Abandons the open episode; nothing of it becomes visible."""
+        self._check_open()
+        self._begin()
+
+    def flush(self) -> None:
+        """Makes every saved episode visible now, in one commit."""
+        if self._finished:
+            self._table = append_episodes(self._table, self._finished)
+            self._finished = []
+            self._buffer.table = self._table
+
+    def close(self) -> None:
+        """Makes saved episodes visible and ends the writer.
+
+        Raises ``InvalidArgumentError`` where frames were added and not saved: call
+        ``save_episode`` or ``clear_episode`` first. The writer stays open then.
+        """
+        if self._closed:
+            return
+        self.flush()
+        if self._frame_count:
+            raise InvalidArgumentError(
+                f"{self._frame_count} frames were added and not saved: call save_episode() or "
+                "clear_episode() before closing"
+            )
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InvalidArgumentError("the writer is closed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is not None and not self._closed:
+            self._begin()
+        self.close()
