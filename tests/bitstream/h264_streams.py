@@ -13,6 +13,33 @@ import numpy as np
 
 WIDTH, HEIGHT = 96, 64
 
+# x264-params and what else ``encode`` takes, by what is special about the stream.
+SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
+    "default": ("", {}),
+    "ultrafast": ("", {"preset": "ultrafast"}),
+    "superfast": ("", {"preset": "superfast"}),
+    "veryslow": ("", {"preset": "veryslow"}),
+    "strict pyramid": ("b-pyramid=strict:bframes=5", {"preset": "slow"}),
+    "no pyramid": ("b-pyramid=none:bframes=4", {}),
+    "many B": ("bframes=16:b-adapt=0:ref=4", {"preset": "fast"}),
+    "one reference": ("ref=1:weightp=2", {}),
+    "duplicates": ("ref=8:weightp=2", {"preset": "slow"}),
+    "no weights": ("weightp=0:weightb=0", {}),
+    "temporal direct": ("direct=temporal:bframes=5:b-pyramid=strict", {"preset": "slow"}),
+    "slices": ("slices=3:ref=4", {"preset": "fast"}),
+    "CAVLC": ("cabac=0:slices=2", {}),
+    "open GOP": ("open-gop=1:keyint=12:min-keyint=6:bframes=4", {}),
+    "intra refresh": ("intra-refresh=1:keyint=20", {}),
+    "MBAFF": ("tff=1:bframes=4", {"preset": "slow"}),
+    "MBAFF CAVLC temporal": ("bff=1:cabac=0:direct=temporal:ref=2", {}),
+    "10 bit": ("bframes=5", {"pixel_format": "yuv420p10le"}),
+    "4:4:4": ("cabac=0", {"pixel_format": "yuv444p"}),
+    "monochrome": ("", {"pixel_format": "gray"}),
+    "no B": ("bframes=0:ref=3:scenecut=0", {}),  # order count type 2
+    "HRD": ("aud=1:nal-hrd=vbr:vbv-maxrate=3000:vbv-bufsize=3000:pic-struct=1", {}),
+    "lossless": ("qp=0", {"pixel_format": "yuv444p"}),
+}
+
 
 @dataclass(frozen=True)
 class EncodedStream:
@@ -87,6 +114,12 @@ def encode(
         tuple(packet.pts for packet in packets),
         bytes(encoder.extradata or b"") if global_header else b"",
     )
+
+
+def stream(name: str, count: int = 60) -> EncodedStream:
+    """One of ``SETTINGS``."""
+    params, options = SETTINGS[name]
+    return encode(params, count, **options)
 
 
 def decode(

@@ -33,7 +33,10 @@ class TracedUnit:
 
     def __getitem__(self, name: str) -> int:
         """The value of the element's first occurrence."""
-        return next(value for found, value, _ in self.elements if found == name)
+        for found, value, _ in self.elements:
+            if found == name:
+                return value
+        raise KeyError(f"{name} is not in {self.title}")
 
     def get(self, name: str, default: int) -> int:
         return next((value for found, value, _ in self.elements if found == name), default)
