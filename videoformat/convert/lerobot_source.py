@@ -138,6 +138,11 @@ class LeRobotSource:
         return [key for key in self.features if key in self._schema.columns]
 
     @property
+    def arrow_types(self) -> dict[str, pa.DataType]:
+        """The Arrow type of one row's value of each tabular feature."""
+        return {key: self._schema.columns[key].arrow_type for key in self.tabular_keys}
+
+    @property
     def episodes(self) -> Sequence[LeRobotEpisode]:
         """The episodes in order of their index, each read when asked for."""
         return _Episodes(self._table, self.video_keys)
