@@ -84,6 +84,40 @@ def test_an_interpreter_that_is_too_old_is_refused_by_name(tmp_path: Path) -> No
     assert not (tmp_path / "environment").exists()
 
 
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        (1000, "has no venv module; on Debian or Ubuntu: apt-get install {package}"),
+        (0, "apt-get could not install {package}"),
+    ],
+    ids=["user", "root"],
+)
+def test_a_missing_venv_module_is_named_by_its_package(
+    tmp_path: Path, user: int, message: str
+) -> None:
+    programs = {
+        "python": f'case "$*" in *ensurepip*) exit 1 ;; *) exec {sys.executable} "$@" ;; esac',
+        "id": f"echo {user}",
+        "apt-get": f'echo "$*" >>{tmp_path}/apt-get.log; [ "$1" = update ]',
+    }
+    for name, body in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    done = run(
+        "tools/setup-env",
+        PATH=f"{tmp_path}:{os.environ['PATH']}",
+        VIDEOFORMAT_VENV=str(tmp_path / "environment"),
+        VIDEOFORMAT_PYTHON=str(tmp_path / "python"),
+    )
+    package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+    assert done.returncode == 1
+    assert message.format(package=package) in done.stderr
+    asked = tmp_path / "apt-get.log"
+    assert asked.exists() == (user == 0)
+    if user == 0:
+        assert asked.read_text() == f"update -qq\ninstall -y -qq {package}\n"
+
+
 def test_tools_are_pinned() -> None:
     for requirement in PROJECT["project"]["optional-dependencies"]["dev"]:
         assert re.fullmatch(r"[a-z0-9-]+==[0-9.]+", requirement), requirement
