@@ -65,6 +65,11 @@ class Dataset:
         return self._table.uri
 
     @property
+    def storage_options(self) -> dict[str, str] | None:
+        """What the object store was opened with."""
+        return self._table.storage_options
+
+    @property
     def version(self) -> int:
         """The number of the version that is open."""
         return self._table.version
