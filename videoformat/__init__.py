@@ -8,6 +8,7 @@
     frames = ds.read_frames(3, "observation.images.top", [17, 250])
 """
 
+from videoformat.convert import ConvertReport, convert
 from videoformat.dataset import Dataset
 from videoformat.dataset import open_dataset as open  # noqa: A004 - the name users expect: vf.open
 from videoformat.errors import VideoFormatError
@@ -19,11 +20,13 @@ from videoformat.writer import Writer, create
 __all__ = [
     "DDRA",
     "ChunkBounds",
+    "ConvertReport",
     "Dataset",
     "ReadPlan",
     "ReadReport",
     "VideoFormatError",
     "Writer",
+    "convert",
     "create",
     "open",
 ]

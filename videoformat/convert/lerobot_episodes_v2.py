@@ -48,7 +48,7 @@ class EpisodesV2:
                 line.integer("length", 1, MAX_EPISODE_FRAMES),
                 offset,
             )
-            for offset, line in read_json_lines(self._path, EPISODES)
+            for offset, _, line in read_json_lines(self._path, EPISODES)
         ]
         table = np.array(sorted(columns), dtype=np.int64).reshape(-1, 3)
         self.indices: npt.NDArray[np.int64] = table[:, 0]
@@ -165,11 +165,12 @@ class _StatsLines:
             return _stats(read_json_line(self._path, EPISODES_STATS, self._offsets[episode]))
         if self._complete:
             return None
-        for offset, line in read_json_lines(self._path, EPISODES_STATS, self._next):
+        for start, end, line in read_json_lines(self._path, EPISODES_STATS, self._next):
             found = line.integer("episode_index", 0, MAX_EPISODE_INDEX)
-            if offset != self._next or found not in self._offsets:
-                self._offsets.setdefault(found, offset)
-            self._next = offset
+            if found in self._offsets:
+                raise DataError(f"{line.where}: episode {found} is there twice")
+            self._offsets[found] = start
+            self._next = end
             if found == episode:
                 return _stats(line)
         self._complete = True

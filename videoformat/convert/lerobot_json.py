@@ -114,8 +114,13 @@ def read_json(path: Path, where: str) -> JsonObject:
     return _parse(data, where)
 
 
-def read_json_lines(path: Path, where: str, offset: int = 0) -> Iterator[tuple[int, JsonObject]]:
-    """The objects of a JSON Lines file from a byte offset on, each with its own byte offset."""
+def read_json_lines(
+    path: Path, where: str, offset: int = 0
+) -> Iterator[tuple[int, int, JsonObject]]:
+    """The objects of a JSON Lines file from a byte offset on.
+
+    Each comes with the byte offsets of its line's start and end (exclusive).
+    """
     try:
         with path.open("rb") as file:
             file.seek(offset)
@@ -125,7 +130,8 @@ def read_json_lines(path: Path, where: str, offset: int = 0) -> Iterator[tuple[i
                         f"{where}: the line at byte {offset} exceeds {MAX_LINE_BYTES} bytes"
                     )
                 if line.strip():
-                    yield offset, _parse(line, f"{where}: line at byte {offset}")
+                    parsed = _parse(line, f"{where}: line at byte {offset}")
+                    yield offset, offset + len(line), parsed
                 offset += len(line)
     except OSError as error:
         raise DataError(f"{where}: cannot be read: {error}") from error
@@ -133,6 +139,6 @@ def read_json_lines(path: Path, where: str, offset: int = 0) -> Iterator[tuple[i
 
 def read_json_line(path: Path, where: str, offset: int) -> JsonObject:
     """The object that starts at a byte offset of a JSON Lines file."""
-    for _, line in read_json_lines(path, where, offset):
+    for _, _, line in read_json_lines(path, where, offset):
         return line
     raise DataError(f"{where}: ends before byte {offset}; it was changed while it was read")

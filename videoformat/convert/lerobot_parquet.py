@@ -80,11 +80,10 @@ def integers(column: pa.ChunkedArray, where: str) -> npt.NDArray[np.int64]:
 class RowReader:
     """Reads runs of rows; the last row group that was larger than a run is kept decoded."""
 
-    __slots__ = ("_kept", "_kept_key")
+    __slots__ = ("_kept",)
 
     def __init__(self) -> None:
-        self._kept_key: tuple[Path, int, tuple[str, ...]] | None = None
-        self._kept: pa.Table | None = None
+        self._kept: tuple[tuple[Path, int, tuple[str, ...]], pa.Table] | None = None
 
     def read(self, rows: Rows, columns: Sequence[str]) -> pa.Table:
         """The columns of a run, in the order asked; row groups outside the run are not read."""
@@ -120,8 +119,9 @@ class RowReader:
     ) -> Iterator[pa.Table]:
         size = file.metadata.row_group(group).num_rows
         key = (rows.path, group, tuple(columns))
-        if self._kept is not None and key == self._kept_key:
-            yield self._kept.slice(start, stop - start)
+        kept = self._kept
+        if kept is not None and kept[0] == key:
+            yield kept[1].slice(start, stop - start)
             return
         small = decoded_bytes(file, group, set(columns)) <= KEPT_BYTES
         if small or stop - start == size:
@@ -129,7 +129,7 @@ class RowReader:
                 # The selection of "a" takes "a.b" along.
                 table = file.read_row_group(group, columns=columns).select(columns)
             if stop - start < size:
-                self._kept_key, self._kept = key, table
+                self._kept = (key, table)
             yield table.slice(start, stop - start)
             return
         yield from stream(file, rows.name, columns, group, start, stop, _BATCH_ROWS)

@@ -117,5 +117,12 @@ class DatasetRoot:
         return path
 
     def glob(self, pattern: str) -> list[str]:
-        """The relative paths that match, sorted."""
-        return sorted(path.relative_to(self.path).as_posix() for path in self.path.glob(pattern))
+        """The relative paths that match, sorted, without hidden files.
+
+        Archives made on macOS put a ``._name`` beside every file.
+        """
+        return sorted(
+            path.relative_to(self.path).as_posix()
+            for path in self.path.glob(pattern)
+            if not path.name.startswith(".")
+        )

@@ -32,21 +32,20 @@ class FileRuns:
 class EpisodeRuns:
     """Reads a file's ``episode_index`` column once for the episodes that follow each other in it."""
 
-    __slots__ = ("_last", "_path")
+    __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._path: Path | None = None
-        self._last: FileRuns | None = None
+        self._last: tuple[Path, FileRuns] | None = None
 
     def of(self, path: Path, name: str) -> FileRuns:
         """The runs of a file.
 
         Raises ``DataError`` where the rows of an episode do not follow each other.
         """
-        if self._last is None or path != self._path:
-            self._last = _read(path, name)
-            self._path = path
-        return self._last
+        last = self._last
+        if last is None or last[0] != path:
+            self._last = last = (path, _read(path, name))
+        return last[1]
 
 
 def _read(path: Path, name: str) -> FileRuns:

@@ -44,7 +44,7 @@ def _from_json_lines(root: DatasetRoot) -> list[tuple[int, str]]:
     path = root.require(JSON_LINES, JSON_LINES)
     return [
         (line.integer("task_index", 0, MAX_TASK_INDEX), line.text("task"))
-        for _, line in read_json_lines(path, JSON_LINES)
+        for _, _, line in read_json_lines(path, JSON_LINES)
     ]
 
 

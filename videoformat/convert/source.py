@@ -1,0 +1,71 @@
+"""What a conversion reads from: episodes with their rows and their pictures."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from videoformat.index.schema import DatasetInfo
+from videoformat.media.episode import TimedPicture
+
+__all__ = ["ConversionSource", "SourceEpisode", "fingerprint_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEpisode:
+    """One episode to convert. ``number`` is its identity in the source."""
+
+    number: int
+    length: int
+    tasks: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    statistics: Mapping[str, Any] | None = None
+
+
+class ConversionSource(Protocol):
+    """A dataset of another format, or video files, as the converter sees them.
+
+    Used from several threads at once: every call opens what it reads.
+    """
+
+    kind: str
+    info: DatasetInfo
+    fingerprint: str
+    video_bytes: int
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was unusual and what was done about it."""
+        ...
+
+    @property
+    def episodes(self) -> Sequence[SourceEpisode]:
+        """The episodes in order."""
+        ...
+
+    def values(self, episode: SourceEpisode) -> dict[str, pa.Array]:
+        """The tabular features of an episode, one value per frame, by feature key."""
+        ...
+
+    def pictures(self, episode: SourceEpisode) -> Iterator[dict[str, TimedPicture]]:
+        """The frames of an episode, all cameras in step; exactly as many as its length.
+
+        Raises ``CountMismatchError`` naming episode, camera and both counts otherwise.
+        """
+        ...
+
+
+def fingerprint_files(root: Path, files: Sequence[Path]) -> str:
+    """A hash of the names and sizes of files, by which a continued conversion knows its source."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        name = os.fsencode(path.relative_to(root))
+        digest.update(len(name).to_bytes(8, "little") + name)
+        digest.update(path.stat().st_size.to_bytes(8, "little"))
+    return digest.hexdigest()

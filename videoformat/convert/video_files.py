@@ -1,0 +1,151 @@
+"""Plain video files as a source of conversions: one episode each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from videoformat.convert.scans import ScanCache
+from videoformat.convert.source import SourceEpisode, fingerprint_files
+from videoformat.errors import DataError, InvalidArgumentError, UnsupportedStreamError
+from videoformat.index.features import parse_features
+from videoformat.index.schema import DatasetInfo
+from videoformat.media.color import picture_of
+from videoformat.media.demux import VideoFile
+from videoformat.media.episode import TimedPicture
+
+__all__ = ["VIDEO_SUFFIXES", "VideoFilesConversion", "find_video_files"]
+
+CAMERA = "observation.images.main"
+VIDEO_SUFFIXES = frozenset(
+    [
+        ".mp4",
+        ".m4v",
+        ".mov",
+        ".mkv",
+        ".webm",
+        ".avi",
+        ".ts",
+        ".m2ts",
+        ".mpg",
+        ".mpeg",
+        ".h264",
+        ".264",
+        ".hevc",
+        ".h265",
+        ".265",
+        ".ivf",
+        ".obu",
+    ]
+)
+
+
+def find_video_files(path: Path) -> list[Path]:
+    """The file itself, or the video files of a folder in order of their names."""
+    if path.is_file():
+        return [path]
+    return sorted(
+        item for item in path.iterdir() if item.is_file() and item.suffix.lower() in VIDEO_SUFFIXES
+    )
+
+
+def _nominal_rate(video: VideoFile) -> float:
+    """Frames a second as the file states them; 30 where it says nothing."""
+    fps = float(video.rate) if video.rate else 30.0
+    return int(fps) if fps.is_integer() else fps
+
+
+class VideoFilesConversion:
+    """One episode a file, with the camera ``observation.images.main``.
+
+    Rows have ``timestamp`` (float64 seconds, the frame's own pts) and ``frame_index``. All files
+    have one frame size and one nominal frame rate.
+    """
+
+    kind = "video files"
+
+    def __init__(self, path: Path) -> None:
+        self._files = find_video_files(path)
+        if not self._files:
+            raise InvalidArgumentError(f"there are no video files in {path}")
+        self._scans = ScanCache()
+        root = path if path.is_dir() else path.parent
+        self.fingerprint = fingerprint_files(root, self._files)
+        self._lengths: list[int] = []
+        self.video_bytes = 0
+        with self._scans.open(self._files[0]) as video:
+            width, height, fps = video.width, video.height, _nominal_rate(video)
+        for file in self._files:
+            self._survey(file, (width, height, fps))
+        features = {
+            CAMERA: {
+                "dtype": "video",
+                "shape": [height, width, 3],
+                "names": ["height", "width", "channels"],
+            },
+            "timestamp": {"dtype": "float64", "shape": [1], "names": None},
+            "frame_index": {"dtype": "int64", "shape": [1], "names": None},
+        }
+        self.info = DatasetInfo(fps=fps, features=parse_features(features))
+
+    def _survey(self, file: Path, first: tuple[int, int, float]) -> None:
+        """Checks a file against the first one and counts its frames."""
+        width, height, nominal = first
+        with self._scans.open(file) as video:
+            scan = video.scan()
+            fps = _nominal_rate(video)
+            if (video.width, video.height) != (width, height):
+                raise DataError(
+                    f"{file} is {video.width}x{video.height}, {self._files[0]} is "
+                    f"{width}x{height}; the frames of a camera have one size"
+                )
+            if abs(fps - nominal) > 0.01 * nominal:
+                raise DataError(f"{file} has {fps} frames a second, {self._files[0]} has {nominal}")
+            if not scan.frame_count:
+                raise DataError(f"{file} holds no frames")
+            self._lengths.append(scan.frame_count)
+            self.video_bytes += scan.byte_count
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Nothing is unusual about a video file that was accepted."""
+        return []
+
+    @property
+    def episodes(self) -> Sequence[SourceEpisode]:
+        """One a file, in order of their names."""
+        return [
+            SourceEpisode(at, length, metadata={"source_file": self._files[at].name})
+            for at, length in enumerate(self._lengths)
+        ]
+
+    def values(self, episode: SourceEpisode) -> dict[str, pa.Array]:
+        """Timestamps and frame indices."""
+        with self._scans.open(self._files[episode.number]) as video:
+            scan = video.scan()
+        pts = range(scan.frame_count) if scan.pts is None else scan.pts
+        if scan.pts is None:
+            seconds = np.arange(scan.frame_count) / float(self.info.fps)
+        else:
+            seconds = np.array([float(tick * scan.time_base) for tick in pts])
+        return {
+            "timestamp": pa.array(seconds, pa.float64()),
+            "frame_index": pa.array(np.arange(scan.frame_count), pa.int64()),
+        }
+
+    def pictures(self, episode: SourceEpisode) -> Iterator[dict[str, TimedPicture]]:
+        """The frames of a file."""
+        where = f"episode {episode.number}, camera {CAMERA!r}"
+        try:
+            with self._scans.open(self._files[episode.number]) as video:
+                time_base = video.scan().time_base
+                for pts, frame in video.frames():
+                    picture, color = picture_of(frame)
+                    yield {CAMERA: TimedPicture(picture, color, pts, time_base)}
+        except UnsupportedStreamError as error:
+            raise UnsupportedStreamError(error.kind, f"{where}: {error.detail}") from error
+        except DataError as error:
+            raise type(error)(f"{where}: {error}") from error
