@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SCRIPTS = [".ci/run", "tools/check", "tools/setup-env", "tools/test"]
+SCRIPTS = [".ci/run", "tools/check", "tools/demo", "tools/setup-env", "tools/test"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
