@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import av
 import numpy as np
 
 from videoformat.errors import ChecksumError, CountMismatchError, DataError
@@ -26,7 +25,7 @@ from videoformat.index.pictures import ChunkKey, PictureIndex
 from videoformat.index.plan import ChunkPlan, plan_chunk
 from videoformat.index.schema import media_columns
 from videoformat.media.color import Color, to_rgb
-from videoformat.media.decoder import ClosureDecoder
+from videoformat.media.decoder import ClosureDecoder, DecodedPicture
 from videoformat.table import Table
 
 __all__ = ["ChunkRead", "ReadPlan", "ReadReport", "Reader"]
@@ -242,7 +241,7 @@ class Reader:
 
     def decode(
         self, chunk: ChunkRead, parts: list[bytes], report: ReadReport
-    ) -> Iterator[tuple[int, av.VideoFrame]]:
+    ) -> Iterator[tuple[int, DecodedPicture]]:
         """Decodes one chunk's closure; yields the wanted frames as (frame, decoded picture).
 
         Raises ``ChecksumError`` or ``DecodeError`` with episode, camera and frames in the message.
@@ -305,7 +304,7 @@ def access_unit(index: PictureIndex, plan: ChunkPlan, parts: Sequence[bytes], at
     raise CountMismatchError(f"picture {at} at byte {offset} was not fetched")
 
 
-def _check_picture(picture: av.VideoFrame, index: PictureIndex) -> None:
+def _check_picture(picture: DecodedPicture, index: PictureIndex) -> None:
     stream = index.stream
     if (picture.width, picture.height) != (stream.decoded_width, stream.decoded_height):
         raise DataError(

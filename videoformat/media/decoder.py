@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import av
 import av.error
@@ -20,11 +20,13 @@ from videoformat.errors import DecodeError, UnsupportedStreamError
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
 
-__all__ = ["DECODERS", "ClosureDecoder"]
+__all__ = ["DECODERS", "ClosureDecoder", "DecodedPicture"]
 
 # dav1d, since FFmpeg's own AV1 decoder only works with hardware.
 DECODERS = {"h264": "h264", "hevc": "hevc", "av1": "libdav1d"}
 _TIME_BASE = Fraction(1, 1)
+
+DecodedPicture: TypeAlias = av.VideoFrame
 
 
 class ClosureDecoder:
