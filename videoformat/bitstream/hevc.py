@@ -29,7 +29,6 @@ from videoformat.bitstream.hevc_nal import (
 )
 from videoformat.bitstream.hevc_parameter_sets import ParameterSets, parse_configuration
 from videoformat.bitstream.hevc_slice import (
-    B_SLICE,
     I_SLICE,
     SliceSegmentHeader,
     parse_slice_segment_header,
@@ -122,11 +121,8 @@ class HevcIndexer:
                 f"picture {self._position} begins a sequence with NAL type {nal_unit_type}",
             )
         if is_irap(nal_unit_type):
-            if starts and first.no_output_of_prior_pics_flag and self._position:
-                raise UnsupportedStreamError(
-                    "pictures dropped from output",
-                    f"no_output_of_prior_pics_flag is 1 at picture {self._position}",
-                )
+            if starts and self._position:
+                _check_prior_pictures_are_output(first, self._position)
             self._rasl_is_decodable = not starts
         order_count = self._order_count(first, starts=starts)
         is_decodable = self._rasl_is_decodable or not is_rasl(nal_unit_type)
@@ -136,11 +132,6 @@ class HevcIndexer:
         elif is_decodable:
             lists = self._reference_lists(order_count, segments)
         if is_decodable:
-            if order_count in self._decoded:
-                raise BitstreamError(
-                    f"pictures {self._decoded[order_count]} and {self._position} both have "
-                    f"PicOrderCntVal {order_count}"
-                )
             self._decoded[order_count] = self._position
         picture = Picture(
             position=self._position,
@@ -151,7 +142,7 @@ class HevcIndexer:
             is_reference=not is_sub_layer_non_reference(nal_unit_type)
             or first.temporal_id < first.sps.sps_max_sub_layers_minus1,
             is_shown=first.pic_output_flag and is_decodable,
-            references=tuple(sorted({position for entries in lists for position in entries})),
+            references=tuple(sorted(set().union(*lists))),
             reference_lists=lists,
             start=0,
             end=len(access_unit),
@@ -243,32 +234,50 @@ class HevcIndexer:
             for size, entries, initial in zip(
                 segment.num_ref_idx_active, segment.list_entries, candidates, strict=True
             ):
-                if size:
-                    if not initial:
-                        raise BitstreamError(
-                            f"picture {self._position} has a P or B slice and no usable pictures in "
-                            "its reference picture set"
-                        )
-                    chosen = entries or [index % len(initial) for index in range(size)]
-                    lists.append(tuple(self._reference(initial[index]) for index in chosen))
+                if not size:
+                    continue
+                if not initial:
+                    raise BitstreamError(
+                        f"picture {self._position} has a P or B slice, but no usable picture in its "
+                        "reference picture set"
+                    )
+                if entries is None:
+                    # RefPicListTemp repeats the candidates until the list is full (8-8, 8-10).
+                    named = (initial * (size // len(initial) + 1))[:size]
+                else:
+                    named = [initial[index] for index in entries]
+                try:
+                    lists.append(tuple([self._decoded[poc] for poc in named]))
+                except KeyError as error:
+                    raise UnsupportedStreamError(
+                        "missing reference",
+                        f"picture {self._position} refers to PicOrderCntVal {error.args[0]}, "
+                        f"those kept are {sorted(self._decoded)}",
+                    ) from None
         return tuple(lists)
 
-    def _reference(self, order_count: int) -> int:
-        position = self._decoded.get(order_count)
-        if position is None:
-            raise UnsupportedStreamError(
-                "missing reference",
-                f"picture {self._position} refers to a picture of PicOrderCntVal {order_count}, "
-                f"those kept are {sorted(self._decoded)}",
-            )
-        return position
+
+_PICTURE_TYPES: tuple[PictureType, PictureType, PictureType] = ("B", "P", "I")
 
 
 def _picture_type(segments: Sequence[SliceSegmentHeader]) -> PictureType:
-    types = {segment.slice_type for segment in segments}
-    if B_SLICE in types:
-        return "B"
-    return "I" if types == {I_SLICE} else "P"
+    # The constants are in the order of precedence: B is 0, P is 1, I is 2.
+    return _PICTURE_TYPES[min([segment.slice_type for segment in segments])]
+
+
+def _check_prior_pictures_are_output(segment: SliceSegmentHeader, position: int) -> None:
+    """Refuses a sequence whose start drops pictures that wait for their output (C.5.2.2).
+
+    NoOutputOfPriorPicsFlag is 1 at a CRA picture that begins a sequence, else what the slice says.
+    Nothing waits where no picture may precede another in decoding order and follow it in output.
+    """
+    dropped = segment.no_output_of_prior_pics_flag or segment.nal_unit_type == CRA_NUT
+    if dropped and segment.sps.sps_max_num_reorder_pics:
+        raise UnsupportedStreamError(
+            "pictures dropped from output",
+            f"NoOutputOfPriorPicsFlag is 1 at picture {position} and sps_max_num_reorder_pics is "
+            f"{segment.sps.sps_max_num_reorder_pics}",
+        )
 
 
 def _check_slice_segments(segments: Sequence[SliceSegmentHeader], position: int) -> None:

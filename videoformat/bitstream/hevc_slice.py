@@ -98,7 +98,8 @@ def _slice_segment_header(
 ) -> SliceSegmentHeader:
     flag, ue = reader.flag, reader.ue
     first_slice_segment_in_pic_flag = flag("first_slice_segment_in_pic_flag")
-    no_output_of_prior_pics_flag = is_irap(nal_unit_type) and flag("no_output_of_prior_pics_flag")
+    irap = is_irap(nal_unit_type)
+    no_output_of_prior_pics_flag = irap and flag("no_output_of_prior_pics_flag")
     pps, sps = parameter_sets.activate(ue("slice_pic_parameter_set_id", 63))
     dependent_slice_segment_flag = False
     slice_segment_address = 0
@@ -127,7 +128,7 @@ def _slice_segment_header(
     if pps.num_extra_slice_header_bits:
         reader.skip(pps.num_extra_slice_header_bits, "slice_reserved_flag")
     slice_type = ue("slice_type", 2)
-    if is_irap(nal_unit_type) and slice_type != I_SLICE:
+    if irap and slice_type != I_SLICE:
         raise reader.error("slice_type", slice_type, "2 (I) in an IRAP picture")
     pic_output_flag = flag("pic_output_flag") if pps.output_flag_present_flag else True
     if sps.separate_colour_plane_flag:
@@ -272,16 +273,18 @@ def _pred_weight_table(reader: BitReader, active: tuple[int, int], *, chroma: bo
     if chroma:
         reader.se("delta_chroma_log2_weight_denom")
     for size in active:
-        luma = [reader.flag("luma_weight_flag") for _ in range(size)]
-        chromas = [chroma and reader.flag("chroma_weight_flag") for _ in range(size)]
-        for luma_weight_flag, chroma_weight_flag in zip(luma, chromas, strict=True):
-            if luma_weight_flag:
-                reader.se("delta_luma_weight")
-                reader.se("luma_offset")
-            if chroma_weight_flag:
-                for _ in range(2):
-                    reader.se("delta_chroma_weight")
-                    reader.se("delta_chroma_offset")
+        # luma_weight_flag of every entry, then chroma_weight_flag of every entry.
+        luma = reader.u(size, "luma_weight_flag")
+        chromas = reader.u(size, "chroma_weight_flag") if chroma else 0
+        if luma or chromas:
+            for entry in reversed(range(size)):
+                if luma >> entry & 1:
+                    reader.se("delta_luma_weight")
+                    reader.se("luma_offset")
+                if chromas >> entry & 1:
+                    for _ in range(2):
+                        reader.se("delta_chroma_weight")
+                        reader.se("delta_chroma_offset")
 
 
 def _entry_points_and_extension(
