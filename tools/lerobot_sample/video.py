@@ -39,24 +39,34 @@ def concatenate(path: Path, parts: Sequence[Path], frame_counts: Sequence[int], 
     """Joins the videos of episodes in order by stream copy; the index comes first in the file.
 
     A part starts exactly where the frame counts before it say, not at a sum of durations: FFmpeg
-    reports durations that edit lists make a few ticks short.
+    reports durations that edit lists make a few ticks short. Decoding times count packets, behind
+    by the largest delay of any part: an encoder delays less where an episode is very short.
     """
+    delay = max(_delay(part) for part in parts)
     with av.open(path, "w", format="mp4", options={"movflags": "faststart"}) as output:
         target = None
         first_frame = 0
         for part, frame_count in zip(parts, frame_counts, strict=True):
             with av.open(part) as source:
                 stream = source.streams.video[0]
+                assert stream.time_base is not None
+                ticks = round(1 / (fps * stream.time_base))
                 if target is None:
                     target = output.add_stream_from_template(stream, opaque=True)
                     target.time_base = stream.time_base
-                assert stream.time_base is not None
-                shift = round(first_frame / (fps * stream.time_base))
-                for packet in source.demux(stream):
-                    if packet.dts is None or packet.pts is None:
-                        continue  # the empty packet that ends a demuxer's output
-                    packet.pts += shift
-                    packet.dts += shift
+                packets = [p for p in source.demux(stream) if p.pts is not None]
+                for position, packet in enumerate(packets, first_frame):
+                    assert packet.pts is not None
+                    packet.pts += first_frame * ticks
+                    packet.dts = position * ticks - delay
                     packet.stream = target
                     output.mux(packet)
             first_frame += frame_count
+
+
+def _delay(path: Path) -> int:
+    """How far decoding starts before presentation, in ticks of the file."""
+    with av.open(path) as source:
+        first = next(source.demux(source.streams.video[0]))
+        assert first.dts is not None
+        return -first.dts
