@@ -29,7 +29,7 @@ Frames = NDArray[Any]  # uint8 [frames, height, width, 3]
 Request = tuple[int, str, list[int]]  # episode, camera, frames
 Read = Callable[[int, str, list[int]], Frames]
 
-_REPEATS = 25
+_REPEATS = 15
 
 
 class SourceVideos:
