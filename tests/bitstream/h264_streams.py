@@ -125,7 +125,16 @@ def stream(name: str, count: int = 60) -> EncodedStream:
 def decode(
     groups: Iterable[Sequence[tuple[int, bytes]]], configuration: bytes = b""
 ) -> dict[int, bytes]:
-    """Digests of the decoded frames, by the tag that each access unit was given.
+    """Digests of the decoded frames of all groups, by the tag that each access unit was given."""
+    return {
+        tag: frame for group in decode_groups(groups, configuration) for tag, frame in group.items()
+    }
+
+
+def decode_groups(
+    groups: Iterable[Sequence[tuple[int, bytes]]], configuration: bytes = b""
+) -> list[dict[int, bytes]]:
+    """Digests of the decoded frames of each group, by tag.
 
     The decoder is drained and flushed after each group and used again. Two frames with one tag, or
     a tag that was not given, are errors of the test.
@@ -134,7 +143,7 @@ def decode(
     decoder.thread_count = 1
     if configuration:
         decoder.extradata = configuration
-    decoded: dict[int, bytes] = {}
+    decoded = []
     for group in groups:
         frames = []
         for tag, access_unit in group:
@@ -146,7 +155,7 @@ def decode(
         tags = [frame.pts for frame in frames]
         assert len(set(tags)) == len(tags)
         assert set(tags) <= {tag for tag, _ in group}
-        decoded |= {frame.pts: digest(frame) for frame in frames}
+        decoded.append({frame.pts: digest(frame) for frame in frames})
     return decoded
 
 

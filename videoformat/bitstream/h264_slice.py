@@ -15,7 +15,15 @@ from videoformat.bitstream.h264_sps import SequenceParameterSet
 from videoformat.bitstream.nal import unescape
 from videoformat.errors import BitstreamError, UnsupportedStreamError
 
-__all__ = ["SLICE_B", "SLICE_I", "SLICE_P", "SliceHeader", "SlicePositions", "parse_slice_header"]
+__all__ = [
+    "SLICE_B",
+    "SLICE_I",
+    "SLICE_P",
+    "SliceHeader",
+    "SlicePositions",
+    "parse_slice_header",
+    "parse_slice_header_bits",
+]
 
 # slice_type modulo 5 (table 7-6); 3 and 4 are SP and SI.
 SLICE_P, SLICE_B, SLICE_I = 0, 1, 2
@@ -95,10 +103,17 @@ def parse_slice_header(nal_unit: bytes, parameter_sets: ParameterSets) -> SliceH
 
     Raises ``UnsupportedStreamError`` for field pictures, SP and SI slices and redundant pictures.
     """
+    return parse_slice_header_bits(nal_unit, parameter_sets)[0]
+
+
+def parse_slice_header_bits(
+    nal_unit: bytes, parameter_sets: ParameterSets
+) -> tuple[SliceHeader, str]:
+    """The header, and the bits from after the NAL unit header on, at least to the header's end."""
     for size in _PREFIX_SIZES:
-        data = unescape(nal_unit[1 : 1 + size])
+        r = BitReader(unescape(nal_unit[1 : 1 + size]), "slice header")
         try:
-            return _parse(nal_unit[0], BitReader(data, "slice header"), parameter_sets)
+            return _parse(nal_unit[0], r, parameter_sets), r.bits
         except OutOfBitsError:
             if len(nal_unit) <= 1 + size:
                 raise
