@@ -133,8 +133,8 @@ def test_facts_of_the_sequence():
         "range=full:colorprim=bt709:transfer=bt709:colormatrix=bt709", 2, pixel_format="yuv420p10le"
     )
     indexer = HevcIndexer()
-    with pytest.raises(UnsupportedStreamError, match="no sequence parameter set"):
-        _ = indexer.sequence_parameter_set
+    assert indexer.sequence_parameter_set is None
+    assert indexer.configuration_nal_units == ()
     indexer.push(stream.access_units[0])
     sps = indexer.sequence_parameter_set
     assert (sps.width, sps.height) == (WIDTH, HEIGHT)
@@ -146,6 +146,7 @@ def test_facts_of_the_sequence():
         1,
     )
     assert HevcIndexer(configuration_of(stream)).sequence_parameter_set == sps
+    assert to_annexb(indexer.configuration_nal_units) == configuration_of(stream)
 
 
 def hvcc(stream):

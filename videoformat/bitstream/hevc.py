@@ -27,7 +27,7 @@ from videoformat.bitstream.hevc_nal import (
     is_rasl,
     is_sub_layer_non_reference,
 )
-from videoformat.bitstream.hevc_parameter_sets import ParameterSets, parse_configuration
+from videoformat.bitstream.hevc_parameter_sets import parse_configuration
 from videoformat.bitstream.hevc_slice import (
     I_SLICE,
     SliceSegmentHeader,
@@ -84,25 +84,17 @@ class HevcIndexer:
         self._rasl_is_decodable = False
 
     @property
-    def sequence_parameter_set(self) -> SequenceParameterSet:
-        """The SPS of the pictures, or before the first picture the only one that is known.
-
-        Raises ``UnsupportedStreamError`` where there is none, or a choice.
-        """
-        if self._sps is not None:
-            return self._sps
-        known = self._parameter_sets.sequence_parameter_sets
-        if len(known) != 1:
-            raise UnsupportedStreamError(
-                "several sequence parameter sets" if known else "no sequence parameter set",
-                f"{len(known)} before the first picture",
-            )
-        return known[0]
+    def sequence_parameter_set(self) -> SequenceParameterSet | None:
+        """The SPS that pictures use; before the first picture the only one that is known."""
+        if self._sps is None:
+            known = self._parameter_sets.sequence_parameter_sets
+            return known[0] if len(known) == 1 else None
+        return self._sps
 
     @property
-    def parameter_sets(self) -> ParameterSets:
-        """Every parameter set that was in the configuration or in an access unit so far."""
-        return self._parameter_sets
+    def configuration_nal_units(self) -> tuple[bytes, ...]:
+        """Video, sequence and picture parameter sets, wherever the stream carried them so far."""
+        return self._parameter_sets.nal_units
 
     def push(self, access_unit: bytes) -> list[Picture]:
         """The picture that the access unit holds."""

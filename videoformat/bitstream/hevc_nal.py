@@ -21,6 +21,7 @@ __all__ = [
     "RASL_N",
     "RASL_R",
     "SPS_NUT",
+    "TRAIL_N",
     "TRAIL_R",
     "VPS_NUT",
     "base_layer_units",
@@ -32,6 +33,7 @@ __all__ = [
     "is_sub_layer_non_reference",
 ]
 
+TRAIL_N = 0
 TRAIL_R = 1
 RADL_N = 6
 RADL_R = 7

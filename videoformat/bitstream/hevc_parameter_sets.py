@@ -77,6 +77,15 @@ class ParameterSets:
         return found
 
     @property
+    def nal_units(self) -> tuple[bytes, ...]:
+        """All of them, in an order in which a decoder can take them."""
+        return (
+            *self.video_parameter_sets,
+            *(sps.nal_unit for sps in self.sequence_parameter_sets),
+            *(pps.nal_unit for pps in self.picture_parameter_sets),
+        )
+
+    @property
     def video_parameter_sets(self) -> tuple[bytes, ...]:
         """NAL units, in order of their ids."""
         return tuple(self._vps[key] for key in sorted(self._vps))

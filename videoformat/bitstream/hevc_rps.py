@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from videoformat.bitstream.bits import BitReader
 
-__all__ = ["ShortTermRefPicSet", "parse_st_ref_pic_set"]
+__all__ = ["MAXIMUM_PICTURES", "ShortTermRefPicSet", "parse_st_ref_pic_set"]
 
-# MaxDpbSize is at most 16 (A.4.2), of which the current picture takes one.
-_MAXIMUM_PICTURES = 16
+# MaxDpbSize is at most 16 (A.4.2), and the current picture takes one.
+MAXIMUM_PICTURES = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ def parse_st_ref_pic_set(
         if in_slice_header:
             delta_idx += reader.ue("delta_idx_minus1", len(candidates) - 1)
         return _predicted(reader, candidates[len(candidates) - delta_idx])
-    num_negative_pics = reader.ue("num_negative_pics", _MAXIMUM_PICTURES)
-    num_positive_pics = reader.ue("num_positive_pics", _MAXIMUM_PICTURES - num_negative_pics)
+    num_negative_pics = reader.ue("num_negative_pics", MAXIMUM_PICTURES)
+    num_positive_pics = reader.ue("num_positive_pics", MAXIMUM_PICTURES - num_negative_pics)
     delta = 0
     negative = []
     for _ in range(num_negative_pics):
@@ -78,10 +78,10 @@ def _predicted(reader: BitReader, reference: ShortTermRefPicSet) -> ShortTermRef
     kept.sort()
     negative = tuple(entry for entry in reversed(kept) if entry[0] < 0)
     positive = tuple(entry for entry in kept if entry[0] > 0)
-    if len(negative) + len(positive) > _MAXIMUM_PICTURES:
+    if len(negative) + len(positive) > MAXIMUM_PICTURES:
         raise reader.error(
             "st_ref_pic_set",
             f"a set of {len(negative) + len(positive)} pictures",
-            f"at most {_MAXIMUM_PICTURES}",
+            f"at most {MAXIMUM_PICTURES}",
         )
     return ShortTermRefPicSet(negative, positive)
