@@ -52,6 +52,9 @@ def _translate(error: BaseException, uri: str, doing: str) -> VideoFormatError:
         return StoreError(where)
     if "was not found" in text and "dataset" in text:
         return DatasetNotFoundError(f"there is no dataset at {uri}")
+    # A tag that does not exist or cannot be one; a version number beyond 64 bits.
+    if text.startswith(("ref not found", "ref is invalid")) or isinstance(error, OverflowError):
+        return DatasetNotFoundError(where)
     if "conflict" in text:
         return ConflictError(where)
     if type(error).__name__ == "PanicException":
@@ -140,10 +143,8 @@ class Table:
             try:
                 with _lance_errors(address, f"opening version {version!r}"):
                     dataset = dataset.checkout_version(version)
-            except DataError as error:
-                raise DatasetNotFoundError(
-                    f"{address} has no version {version!r}: {error}"
-                ) from error
+            except DatasetNotFoundError as error:
+                raise DatasetNotFoundError(f"{address} has no version {version!r}") from error
         return Table(dataset, address, options)
 
     @staticmethod
