@@ -72,6 +72,30 @@ def test_values_are_those_of_the_files(shared: Path, name: str) -> None:
 
 
 @pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("golden", "name"),
+    [
+        ("g1_plain_pyav", "g1_v30"),
+        ("g1_plain_pyav", "g1_v21"),
+        ("syn_h264_pyav", "syn_v30_h264"),
+        ("syn_h264_g30_bframes_drift_pyav", "syn_v30_h264_g30_bframes_drift"),
+        ("syn_image_pyav", "syn_v30_image"),
+    ],
+)
+def test_rows_are_the_items_of_lerobot(shared: Path, golden: str, name: str) -> None:
+    source = LeRobotSource(shared / "data/lerobot" / name)
+    mine = pa.concat_tables([source.table(episode) for episode in source.episodes])
+    theirs = np.load(shared / f"data/golden/{golden}.npz")
+    described = json.loads((shared / f"data/golden/{golden}.json").read_text())
+    assert described["num_episodes"] == len(source.episodes)
+    for index, item in described["items"].items():
+        row = mine.slice(int(index), 1)
+        assert source.tasks[row.column("task_index")[0].as_py()] == item["task"][1]
+        for key in source.tabular_keys:
+            np.testing.assert_array_equal(row.column(key).to_pylist()[0], theirs[f"{index}/{key}"])
+
+
+@pytest.mark.shared_data
 def test_both_versions_of_one_dataset_hold_the_same_rows(shared: Path) -> None:
     old = LeRobotSource(shared / "data/lerobot/g1_v21")
     new = LeRobotSource(shared / "data/lerobot/g1_v30")

@@ -71,7 +71,7 @@ class EpisodesV3:
         self._notes = notes
         self._runs = EpisodeRuns()
         self._reader = RowReader()
-        self._elsewhere: dict[int, tuple[str, int, int]] | None = None
+        self._elsewhere: dict[int, list[Rows]] | None = None
         self._names = root.glob(f"{EPISODES}/*/*.parquet")
         if not self._names:
             raise DataError(f"{EPISODES}: there is no table {EPISODES}/*/*.parquet")
@@ -113,8 +113,7 @@ class EpisodesV3:
                 wanted = wanted or self._wanted(columns)
                 if missing := [column for column in wanted if column not in columns]:
                     raise DataError(f"{name}: there is no column {missing[0]}")
-                with parquet_errors(name):
-                    parts.append(file.read(columns=wanted).select(wanted))
+                parts.append(file.read(columns=wanted).select(wanted))
             self._entry_columns.append([column for column in columns if _is_entry(column)])
         with parquet_errors(EPISODES):
             table = pa.concat_tables(parts, promote_options="permissive")
@@ -224,7 +223,9 @@ class EpisodesV3:
         """Where the episode's rows are, by the data file's own ``episode_index`` column."""
         name = self._data_name(position)
         length = int(self.lengths[position])
-        path = self._root.require(name, f"episode {position}")
+        path = self._root.find(name, f"episode {position}")
+        if path is None:
+            return self._find_elsewhere(position, f"{name}, which is not there")
         file = self._runs.of(path, name)
         start = int(self._from[position] - self._file_from[position])
         if file.runs is None:
@@ -232,7 +233,7 @@ class EpisodesV3:
             return Rows(path, name, start, length, file.columns)
         run = file.runs.get(position)
         if run is None:
-            return self._find_elsewhere(position, name)
+            return self._find_elsewhere(position, f"{name}, where it has no rows")
         if run[1] != length:
             raise CountMismatchError(
                 f"episode {position}: {EPISODES} says {length} rows, {name} holds {run[1]}"
@@ -260,37 +261,36 @@ class EpisodesV3:
     def _data_name(self, position: int) -> str:
         return self._info.data_path.path(self._files.fields(position))
 
-    def _find_elsewhere(self, position: int, name: str) -> Rows:
-        """Resolves a stale pointer: looks for the episode's rows in every other data file."""
+    def _find_elsewhere(self, position: int, pointer: str) -> Rows:
+        """Resolves a stale pointer: looks for the episode's rows in every data file there is.
+
+        LeRobot itself reads all files of the folder and needs the pointers for downloads only, so
+        datasets with wrong ones are in use.
+        """
         if self._elsewhere is None:
             self._elsewhere = {}
-            for other in sorted(map(self._data_name, self._files.first_positions)):
-                runs = self._runs.of(self._root.require(other, EPISODES), other).runs or {}
-                for episode, (start, count) in runs.items():
-                    if episode in self._elsewhere:
-                        first = self._elsewhere[episode][0]
-                        raise DataError(f"episode {episode} has rows in {first} and in {other}")
-                    self._elsewhere[episode] = (other, start, count)
+            for name in self._root.glob(self._info.data_path.pattern):
+                path = self._root.require(name, f"episode {position}")
+                file = self._runs.of(path, name)
+                for episode, (start, count) in (file.runs or {}).items():
+                    rows = Rows(path, name, start, count, file.columns)
+                    self._elsewhere.setdefault(episode, []).append(rows)
+        found = self._elsewhere.get(position, [])
+        where = f"episode {position}: {EPISODES} points at {pointer}"
+        if len(found) != 1:
+            files = " and ".join(rows.name for rows in found) or "no other data file"
+            raise DataError(f"{where}; {files} {'have' if found else 'has'} rows of it")
         length = int(self.lengths[position])
-        found = self._elsewhere.get(position)
-        if found is None:
-            raise DataError(
-                f"episode {position}: {EPISODES} points at {name}, where it has no rows, nor has "
-                "it in any other file"
-            )
-        other, start, count = found
-        if count != length:
+        if found[0].count != length:
             raise CountMismatchError(
-                f"episode {position}: {EPISODES} says {length} rows in {name}, where there are "
-                f"none; {other} holds {count}"
+                f"{where}; {found[0].name} holds {found[0].count} rows of it, expected {length}"
             )
         self._notes.add(
             "stale",
-            f"episode {position}: {EPISODES} points at {name}, its rows are in {other}; such "
-            "pointers are resolved by the episode_index column",
+            f"{where}; its rows are in {found[0].name}. Such pointers are resolved by the "
+            "episode_index column",
         )
-        path = self._root.require(other, EPISODES)
-        return Rows(path, other, start, length, self._runs.of(path, other).columns)
+        return found[0]
 
 
 def _floats(column: pa.ChunkedArray, where: str) -> npt.NDArray[np.float64]:

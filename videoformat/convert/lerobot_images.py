@@ -42,7 +42,7 @@ def _columns(file: pq.ParquetFile, rows: Rows, key: str) -> Iterator[pa.ChunkedA
         start = max(rows.start - first, 0)
         stop = min(rows.start + rows.count - first, size)
         if start < stop:
-            for part in stream(file, rows.name, [key], group, start, stop, _BATCH_ROWS):
+            for part in stream(file, [key], group, start, stop, _BATCH_ROWS):
                 yield part.column(key)
         first += size
 

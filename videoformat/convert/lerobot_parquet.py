@@ -50,20 +50,23 @@ def parquet_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def open_parquet(path: Path, name: str) -> Iterator[pq.ParquetFile]:
-    """An open file whose column names are unique and whose rows are not beyond all bounds."""
-    with parquet_errors(name):
-        file = pq.ParquetFile(
+    """An open file whose column names are unique and whose rows are not beyond all bounds.
+
+    Whatever Arrow raises while it is open becomes a ``DataError``: a damaged footer is noticed at
+    the first look at any part of it.
+    """
+    with (
+        parquet_errors(name),
+        pq.ParquetFile(
             path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True
-        )
-    try:
+        ) as file,
+    ):
         columns = file.schema_arrow.names
         if len(set(columns)) != len(columns):
             raise DataError(f"{name}: two columns have one name")
         if not 0 <= file.metadata.num_rows <= MAX_ROWS:
             raise DataError(f"{name}: {file.metadata.num_rows} rows, at most {MAX_ROWS} are read")
         yield file
-    finally:
-        file.close()
 
 
 def integers(column: pa.ChunkedArray, where: str) -> npt.NDArray[np.int64]:
@@ -125,35 +128,27 @@ class RowReader:
             return
         small = decoded_bytes(file, group, set(columns)) <= KEPT_BYTES
         if small or stop - start == size:
-            with parquet_errors(rows.name):
-                # The selection of "a" takes "a.b" along.
-                table = file.read_row_group(group, columns=columns).select(columns)
+            # The selection of "a" takes "a.b" along.
+            table = file.read_row_group(group, columns=columns).select(columns)
             if stop - start < size:
                 self._kept = (key, table)
             yield table.slice(start, stop - start)
             return
-        yield from stream(file, rows.name, columns, group, start, stop, _BATCH_ROWS)
+        yield from stream(file, columns, group, start, stop, _BATCH_ROWS)
 
 
 def stream(
-    file: pq.ParquetFile,
-    name: str,
-    columns: list[str],
-    group: int,
-    start: int,
-    stop: int,
-    batch_rows: int,
+    file: pq.ParquetFile, columns: list[str], group: int, start: int, stop: int, batch_rows: int
 ) -> Iterator[pa.Table]:
     """Rows ``start`` to ``stop`` (exclusive) of one row group, a batch in memory at a time."""
     position = 0
-    with parquet_errors(name):
-        for batch in file.iter_batches(batch_rows, row_groups=[group], columns=columns):
-            low, high = max(start - position, 0), min(stop - position, batch.num_rows)
-            if low < high:
-                yield pa.Table.from_batches([batch.slice(low, high - low)]).select(columns)
-            position += batch.num_rows
-            if position >= stop:
-                break
+    for batch in file.iter_batches(batch_rows, row_groups=[group], columns=columns):
+        low, high = max(start - position, 0), min(stop - position, batch.num_rows)
+        if low < high:
+            yield pa.Table.from_batches([batch.slice(low, high - low)]).select(columns)
+        position += batch.num_rows
+        if position >= stop:
+            break
 
 
 def decoded_bytes(file: pq.ParquetFile, group: int, columns: set[str]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from glob import escape
 from pathlib import Path
 
 from videoformat.convert.lerobot_json import shown
@@ -73,6 +74,11 @@ class PathTemplate:
             literal + (format(fields[name], width + "d" if width else "") if name else "")
             for literal, name, width in self._pieces
         )
+
+    @property
+    def pattern(self) -> str:
+        """A pattern for ``glob`` that every path of the template matches."""
+        return "".join(escape(literal) + ("*" if name else "") for literal, name, _ in self._pieces)
 
 
 class DatasetRoot:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from videoformat.convert.lerobot_parquet import integers, open_parquet, parquet_errors
+from videoformat.convert.lerobot_parquet import integers, open_parquet
 from videoformat.errors import DataError
 
 __all__ = ["EpisodeRuns", "FileRuns"]
@@ -54,8 +54,7 @@ def _read(path: Path, name: str) -> FileRuns:
         num_rows = file.metadata.num_rows
         if EPISODE_INDEX not in columns:
             return FileRuns(name, num_rows, columns, None)
-        with parquet_errors(name):
-            column = file.read(columns=[EPISODE_INDEX]).column(EPISODE_INDEX)
+        column = file.read(columns=[EPISODE_INDEX]).column(EPISODE_INDEX)
     values = integers(column, f"{name}: {EPISODE_INDEX}")
     starts = np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
     counts = np.diff(starts, append=values.size)

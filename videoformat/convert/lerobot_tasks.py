@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from videoformat.convert.lerobot_json import read_json_lines
 from videoformat.convert.lerobot_notes import Notes
-from videoformat.convert.lerobot_parquet import integers, open_parquet, parquet_errors
+from videoformat.convert.lerobot_parquet import integers, open_parquet
 from videoformat.convert.lerobot_paths import DatasetRoot
 from videoformat.errors import DataError
 
@@ -56,9 +56,8 @@ def _from_parquet(root: DatasetRoot) -> list[tuple[int, str]]:
             raise DataError(
                 f"{PARQUET}: columns {names[:10]}, expected task_index and one of {_TEXT_COLUMNS}"
             )
-        with parquet_errors(PARQUET):
-            table = file.read(columns=["task_index", text])
-            texts = table.column(text).to_pylist()
+        table = file.read(columns=["task_index", text])
+        texts = table.column(text).to_pylist()
     if not all(isinstance(task, str) for task in texts):
         raise DataError(f"{PARQUET}: {text} holds {table.column(text).type}, expected strings")
     indices = integers(table.column("task_index"), f"{PARQUET}: task_index").tolist()
