@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from videoformat.bitstream.closure import ClosurePicture, ClosureRewriter
+from videoformat.bitstream.codecs import byte_stream, make_rewriter
 from videoformat.errors import ChecksumError, CountMismatchError, DataError
 from videoformat.index.features import Feature
 from videoformat.index.pictures import ChunkKey, PictureIndex
@@ -123,21 +125,46 @@ class _DecoderPool:
     """Idle decoders by codec and configuration; a decoder is used by one thread at a time."""
 
     def __init__(self) -> None:
-        self._idle: list[tuple[tuple[str, bytes], ClosureDecoder]] = []
+        self._idle: list[ClosureDecoder] = []
         self._lock = threading.Lock()
 
-    def take(self, codec: str, configuration: bytes) -> ClosureDecoder:
-        key = (codec, configuration)
+    def take(self, codec: str, configuration: bytes, framing: str) -> ClosureDecoder:
+        key = (codec, configuration, framing)
         with self._lock:
             for at in range(len(self._idle) - 1, -1, -1):
-                if self._idle[at][0] == key:
-                    return self._idle.pop(at)[1]
-        return ClosureDecoder(codec, configuration)
+                if self._idle[at].key == key:
+                    return self._idle.pop(at)
+        return ClosureDecoder(codec, configuration, framing)
 
-    def give_back(self, configuration: bytes, decoder: ClosureDecoder) -> None:
+    def give_back(self, decoder: ClosureDecoder) -> None:
         with self._lock:
-            self._idle.append(((decoder.codec, configuration), decoder))
+            self._idle.append(decoder)
             del self._idle[:-MAXIMUM_DECODERS]
+
+
+class _Rewriters:
+    """One rewriter a configuration: parsing parameter sets anew for every closure would cost more."""
+
+    def __init__(self) -> None:
+        self._rewriters: OrderedDict[tuple[str, bytes], ClosureRewriter] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def rewrite(
+        self, index: PictureIndex, pictures: Sequence[int], units: Sequence[bytes]
+    ) -> tuple[bytes, list[bytes]]:
+        """A closure with headers that an ordinary decoder decodes, and its configuration."""
+        key = (index.stream.codec, index.stream.configuration)
+        with self._lock:
+            rewriter = self._rewriters.pop(key, None) or make_rewriter(*key)
+            self._rewriters[key] = rewriter
+            while len(self._rewriters) > MAXIMUM_DECODERS:
+                self._rewriters.popitem(last=False)
+        convert = byte_stream(index.stream.framing)
+        closure = [
+            ClosurePicture(at, index.poc[at] or 0, index.reference_lists[at] or (), convert(unit))
+            for at, unit in zip(pictures, units, strict=True)
+        ]
+        return rewriter.configuration, rewriter.rewrite(closure)
 
 
 class Reader:
@@ -148,6 +175,7 @@ class Reader:
         self.cameras: Mapping[str, Feature] = table.info.cameras
         self._indexes = _IndexCache(index_cache_bytes)
         self._decoders = _DecoderPool()
+        self._rewriters = _Rewriters()
 
     def indexes(
         self, wanted: Sequence[tuple[int, str]], report: ReadReport | None = None
@@ -248,13 +276,18 @@ class Reader:
         """
         index = chunk.index
         stream = index.stream
-        decoder = self._decoders.take(stream.codec, stream.configuration)
         targets = dict(zip(chunk.plan.targets, chunk.plan.frames, strict=True))
         try:
-            for group in chunk.plan.groups:
-                packets = [(at, access_unit(index, chunk.plan, parts, at)) for at in group]
-                wanted = [at for at in group if at in targets]
-                report.pictures += len(packets)
+            for step in chunk.plan.steps:
+                units = [access_unit(index, chunk.plan, parts, at) for at in step.pictures]
+                configuration, framing = stream.configuration, stream.framing
+                if step.is_rewritten:
+                    configuration, units = self._rewriters.rewrite(index, step.pictures, units)
+                    framing = "annexb"
+                decoder = self._decoders.take(stream.codec, configuration, framing)
+                packets = zip(step.pictures, units, strict=True)
+                wanted = [at for at in step.pictures if at in targets]
+                report.pictures += len(units)
                 begin = time.perf_counter()
                 for at, picture in decoder.decode_group(packets, wanted):
                     report.seconds["decode"] += time.perf_counter() - begin
@@ -262,12 +295,12 @@ class Reader:
                     yield targets[at], picture
                     begin = time.perf_counter()
                 report.seconds["decode"] += time.perf_counter() - begin
+                self._decoders.give_back(decoder)
         except DataError as error:
             raise type(error)(
                 f"episode {chunk.episode} ({index.key.episode_uid!r}), camera {chunk.camera!r}, "
                 f"frames {_some(chunk.plan.frames)}: {error}"
             ) from error
-        self._decoders.give_back(stream.configuration, decoder)
 
 
 def _some(frames: Sequence[int]) -> str:

@@ -6,12 +6,37 @@ from collections.abc import Callable
 from types import MappingProxyType
 
 from videoformat.bitstream.av1 import Av1Indexer
+from videoformat.bitstream.av1_obu import config_obus
+from videoformat.bitstream.closure import ClosureRewriter
 from videoformat.bitstream.h264 import H264Indexer
+from videoformat.bitstream.h264_rewrite import H264Rewriter
 from videoformat.bitstream.hevc import HevcIndexer
+from videoformat.bitstream.hevc_rewrite import HevcRewriter
+from videoformat.bitstream.nal import (
+    parse_avcc,
+    parse_hvcc,
+    split_annexb,
+    split_length_prefixed,
+    to_annexb,
+)
 from videoformat.bitstream.picture import PictureIndexer
 from videoformat.errors import UnsupportedStreamError
 
-__all__ = ["INDEXERS", "make_indexer"]
+__all__ = [
+    "INDEXERS",
+    "byte_stream",
+    "decoder_prefix",
+    "make_indexer",
+    "make_rewriter",
+    "resets_decoding",
+    "stored_configuration",
+]
+
+_H264_SEI = 6
+
+# NAL unit types of pictures after which nothing before is referenced: H.264 table 7-1 (IDR), H.265
+# table 7-1 (BLA and IDR).
+_RESETTING = MappingProxyType({"h264": frozenset({5}), "hevc": frozenset(range(16, 21))})
 
 INDEXERS: MappingProxyType[str, Callable[[bytes], PictureIndexer]] = MappingProxyType(
     {"h264": H264Indexer, "hevc": HevcIndexer, "av1": Av1Indexer}
@@ -28,3 +53,64 @@ def make_indexer(codec: str, configuration: bytes) -> PictureIndexer:
     if indexer is None:
         raise UnsupportedStreamError("codec", f"{codec!r}, expected one of {', '.join(INDEXERS)}")
     return indexer(configuration)
+
+
+def make_rewriter(codec: str, configuration: bytes) -> ClosureRewriter:
+    """A rewriter of closures of a stream whose configuration is in byte stream format."""
+    if codec == "h264":
+        return H264Rewriter(configuration)
+    if codec == "hevc":
+        return HevcRewriter(configuration)
+    raise UnsupportedStreamError("codec", f"closures of {codec!r} are not rewritten")
+
+
+def stored_configuration(codec: str, extradata: bytes) -> tuple[bytes, str]:
+    """A container's codec configuration as this format keeps it, and the framing that it implies.
+
+    H.264 and HEVC: the parameter sets in byte stream format; ``length1`` to ``length4`` or
+    ``annexb``. AV1: OBUs in low-overhead format; ``obu``.
+    """
+    if codec == "av1":
+        return config_obus(extradata), "obu"
+    if not extradata or extradata[:3] in (b"\0\0\1", b"\0\0\0"):
+        return extradata, "annexb"
+    record = (parse_avcc if codec == "h264" else parse_hvcc)(extradata)
+    return to_annexb(record.nal_units), f"length{record.length_size}"
+
+
+def byte_stream(framing: str) -> Callable[[bytes], bytes]:
+    """What makes a stored access unit one that decoders, parsers and rewriters take.
+
+    NAL units behind lengths go into byte stream format; everything else is as it is.
+    """
+    if not framing.startswith("length"):
+        return lambda unit: unit
+    size = int(framing.removeprefix("length"))
+    return lambda unit: to_annexb(split_length_prefixed(unit, size))
+
+
+def decoder_prefix(codec: str, configuration: bytes) -> bytes:
+    """What a decoder must be given in band before the first picture of a group.
+
+    AV1: the sequence header. H.264: the encoder's version SEI, by which decoders know whose faults
+    to work around. HEVC: nothing.
+    """
+    if codec == "av1":
+        return Av1Indexer(configuration).sequence_header_obu
+    if codec == "h264" and configuration[:1] != b"\1":
+        return to_annexb(nal for nal in split_annexb(configuration) if nal[0] & 31 == _H264_SEI)
+    return b""
+
+
+def resets_decoding(codec: str) -> Callable[[bytes], bool]:
+    """Whether an access unit, in byte stream format, references nothing before it, nor do later ones.
+
+    For AV1 the answer is always False: its indexer needs no such hint.
+    """
+    if codec == "h264":
+        return lambda unit: any(nal[0] & 31 in _RESETTING["h264"] for nal in split_annexb(unit))
+    if codec == "hevc":
+        return lambda unit: any(
+            nal[0] >> 1 & 63 in _RESETTING["hevc"] for nal in split_annexb(unit)
+        )
+    return lambda _unit: False

@@ -6,23 +6,43 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from videoformat.bitstream.codecs import make_indexer
+from videoformat.bitstream.codecs import byte_stream, make_indexer
 from videoformat.bitstream.picture import Picture
 from videoformat.errors import StructureError, UnsupportedStreamError
 from videoformat.index.pictures import ChunkKey, PictureIndex, Stream, place_pictures
 from videoformat.index.rows import ChunkMedia
 
-__all__ = ["build_chunk", "derive_pictures"]
+__all__ = ["build_chunk", "crc32_of", "derive_pictures", "largest_closure"]
+
+
+def crc32_of(access_unit: bytes) -> int:
+    """The checksum of a picture's bytes as the index stores it."""
+    return zlib.crc32(access_unit)
+
+
+def largest_closure(references: Sequence[Sequence[int]], positions: Sequence[int]) -> int:
+    """The most pictures that the closure of any one of ``positions`` has.
+
+    Closures are bit sets, so that a chain of thousands of pictures takes no quadratic walk.
+    """
+    masks: list[int] = []
+    for at, earlier in enumerate(references):
+        mask = 1 << at
+        for reference in earlier:
+            mask |= masks[reference]
+        masks.append(mask)
+    return max((masks[at].bit_count() for at in positions), default=0)
 
 
 def derive_pictures(
-    codec: str, configuration: bytes, access_units: Sequence[bytes]
+    codec: str, configuration: bytes, access_units: Sequence[bytes], framing: str = "annexb"
 ) -> list[Picture]:
     """Parses access units of one picture each, in decode order."""
+    convert = byte_stream(framing)
     indexer = make_indexer(codec, configuration)
     pictures: list[Picture] = []
     for unit in access_units:
-        found = indexer.push(unit)
+        found = indexer.push(convert(unit))
         if len(found) != 1:
             raise UnsupportedStreamError(
                 "pictures of an access unit", f"{len(found)} in access unit {len(pictures)}"
@@ -73,7 +93,7 @@ def build_chunk(
             f"{where}: {len(ranks)} access units with presentation ranks {min(ranks, default=0)} "
             f"to {max(ranks, default=0)} for {key.frame_count} frames"
         )
-    pictures = derive_pictures(stream.codec, stream.configuration, units)
+    pictures = derive_pictures(stream.codec, stream.configuration, units, stream.framing)
     check_order(pictures, ranks, where)
     is_reference = [picture.is_reference for picture in pictures]
     sizes = [len(unit) for unit in units]
@@ -91,8 +111,8 @@ def build_chunk(
         size=tuple(sizes),
         references=tuple(picture.references for picture in pictures),
         reference_lists=(None,) * len(pictures),
-        crc32=tuple(zlib.crc32(unit) for unit in units),
+        crc32=tuple(crc32_of(unit) for unit in units),
     )
-    bound = max(len(index.closure([at])) for at in range(len(index)))
+    bound = largest_closure(index.references, range(len(index)))
     index = replace(index, stream=replace(index.stream, closure_bound=bound))
     return ChunkMedia(b"".join(units[at] for at in layout), index)

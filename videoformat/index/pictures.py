@@ -120,7 +120,7 @@ class PictureIndex:
     ``frame_index`` counts in the episode and is None for a picture that is never shown; ``offset``
     and ``size`` are bytes within the chunk's media; ``references`` are positions in this index.
     ``position_of`` maps a frame to its picture; ``references_before[n]`` counts the reference
-    pictures among the first ``n``.
+    pictures among the first ``n``; ``earliest`` is the first picture of each one's closure.
     """
 
     key: ChunkKey
@@ -138,6 +138,7 @@ class PictureIndex:
     crc32: tuple[int, ...]
     position_of: dict[int, int] = field(init=False, repr=False, compare=False)
     references_before: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    earliest: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         columns = [getattr(self, name) for name in _PICTURE_FIELDS]
@@ -160,6 +161,10 @@ class PictureIndex:
         object.__setattr__(self, "position_of", positions)
         counts = (0, *itertools.accumulate(map(int, self.is_reference)))
         object.__setattr__(self, "references_before", counts)
+        earliest: list[int] = []
+        for at, references in enumerate(self.references):
+            earliest.append(min((earliest[reference] for reference in references), default=at))
+        object.__setattr__(self, "earliest", tuple(earliest))
 
     @property
     def _where(self) -> str:

@@ -1,14 +1,37 @@
-"""From frames to what a read fetches and feeds. Pure: no I/O, no decoder."""
+"""From frames to what a read fetches and feeds. Pure: no I/O, no decoder.
+
+Strategy: a closure is a walk over ``references``. How it may be fed depends on the stream:
+
+``direct``
+    The closure as it is. For H.264 and HEVC it is cut into groups wherever a reference picture was
+    left out; for AV1, whose decoder keeps no count of pictures, it is one group.
+
+``rewrite``
+    Three ways are compared, target by target, and the cheapest by bytes and pictures is taken:
+    every picture from a random access point up to the target; the same without pictures that none
+    references; the exact closure with rewritten headers.
+
+``sequential``
+    Every picture from a random access point up to the target, which is what the stored references
+    of such a stream say.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from videoformat.errors import FrameNotFoundError, StructureError
 from videoformat.index.pictures import PictureIndex
 
-__all__ = ["ByteRange", "ChunkPlan", "plan_chunk"]
+__all__ = ["ByteRange", "ChunkPlan", "Group", "plan_chunk"]
+
+# What decoding costs, in arbitrary units, fitted to FFmpeg's H.264 and HEVC decoders on one core:
+# so much a macroblock of 16x16, a coded byte, and a picture whose headers are rewritten.
+_COST_PER_MACROBLOCK = 0.35
+_COST_PER_BYTE = 0.025
+_COST_PER_REWRITE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +48,40 @@ class ByteRange:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Pictures that are fed to a flushed decoder in this order, with headers rewritten or not."""
+
+    pictures: tuple[int, ...]
+    is_rewritten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkPlan:
     """What one chunk contributes to a read.
 
-    ``frames`` are the wanted frames, ascending and unique, and ``targets`` their pictures.
-    ``groups`` are runs of pictures in decode order; a decoder is drained and flushed between two
-    groups. ``ranges`` are the byte ranges that hold exactly these pictures, ascending, adjacent
-    pictures merged.
+    ``frames`` are the wanted frames, ascending and unique, and ``targets`` their pictures. A decoder
+    is drained and flushed between two groups. ``ranges`` are the byte ranges that hold exactly these
+    pictures, ascending, adjacent pictures merged.
     """
 
     frames: tuple[int, ...]
     targets: tuple[int, ...]
-    groups: tuple[tuple[int, ...], ...]
+    steps: tuple[Group, ...]
     ranges: tuple[ByteRange, ...]
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The pictures of each group, in decode order."""
+        return tuple(step.pictures for step in self.steps)
 
     @property
     def picture_count(self) -> int:
         """Pictures that are decoded."""
-        return sum(map(len, self.groups))
+        return sum(len(step.pictures) for step in self.steps)
 
     @property
     def byte_count(self) -> int:
-        """Bytes that are fetched: the sum of the closure's sizes."""
+        """Bytes that are fetched: the sum of the pictures' sizes."""
         return sum(item.size for item in self.ranges)
 
 
@@ -54,7 +89,7 @@ def merge_ranges(index: PictureIndex, positions: Iterable[int]) -> tuple[ByteRan
     """The byte ranges of some pictures, ascending, with adjacent ones merged."""
     merged: list[ByteRange] = []
     for start, end in sorted(
-        (index.offset[at], index.offset[at] + index.size[at]) for at in positions
+        (index.offset[at], index.offset[at] + index.size[at]) for at in set(positions)
     ):
         if merged and merged[-1].end == start:
             merged[-1] = ByteRange(merged[-1].start, end)
@@ -63,28 +98,34 @@ def merge_ranges(index: PictureIndex, positions: Iterable[int]) -> tuple[ByteRan
     return tuple(merged)
 
 
+def _where(index: PictureIndex) -> str:
+    return f"episode {index.key.episode_uid!r} chunk {index.key.chunk_index}"
+
+
 def group_pictures(index: PictureIndex, closed: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """Cuts a closure, in decode order, into groups that each decode from a flushed decoder.
 
     A decoder that is fed on across a gap in the reference pictures may conceal the gap (H.264
     frame_num gaps, 8.2.5.2) or mistake the picture order (H.265 8.3.1: PicOrderCntMsb follows the
     previous picture). So a group ends wherever a reference picture was left out, and the next
-    begins at a random access point. Raises ``StructureError`` where that is not possible.
+    begins at a random access point. AV1 names references by slot (AV1 7.20), and what the closure
+    leaves out never filled a slot that it reads, so its closures are one group. Raises
+    ``StructureError`` where decoding cannot start at a group's first picture.
     """
     groups: list[tuple[int, ...]] = []
     begin = 0
+    before = index.references_before
     for at in range(1, len(closed)):
-        before = index.references_before
         skipped = before[closed[at]] - before[closed[at - 1] + 1]
-        if not skipped:
+        if not skipped or index.stream.codec == "av1":
             continue
         first = closed[at]
         if not index.is_random_access[first] or any(
             min(index.references[later], default=first) < first for later in closed[at:]
         ):
             raise StructureError(
-                f"episode {index.key.episode_uid!r} chunk {index.key.chunk_index}: the closure "
-                f"leaves out reference pictures before picture {first}, where decoding cannot start"
+                f"{_where(index)}: the closure leaves out reference pictures before picture "
+                f"{first}, where decoding cannot start"
             )
         groups.append(tuple(closed[begin:at]))
         begin = at
@@ -92,10 +133,70 @@ def group_pictures(index: PictureIndex, closed: Sequence[int]) -> tuple[tuple[in
     for group in groups:
         if not index.is_random_access[group[0]]:
             raise StructureError(
-                f"episode {index.key.episode_uid!r} chunk {index.key.chunk_index}: picture "
-                f"{group[0]} starts a closure and is not a random access point"
+                f"{_where(index)}: picture {group[0]} starts a closure and is not a random access "
+                "point"
             )
     return tuple(groups)
+
+
+def _random_access_points(index: PictureIndex) -> list[int]:
+    return [at for at, is_point in enumerate(index.is_random_access) if is_point]
+
+
+def _sequential_start(index: PictureIndex, points: list[int], earliest: int) -> int:
+    """The last random access point from which everything that a closure needs is decoded."""
+    at = bisect_right(points, earliest) - 1
+    if at < 0:
+        raise StructureError(
+            f"{_where(index)}: no random access point at or before picture {earliest}"
+        )
+    return points[at]
+
+
+def _cost(index: PictureIndex, pictures: Sequence[int], *, rewritten: bool = False) -> float:
+    stream = index.stream
+    macroblocks = -(-stream.decoded_width // 16) * -(-stream.decoded_height // 16)
+    per_picture = macroblocks * _COST_PER_MACROBLOCK + (_COST_PER_REWRITE if rewritten else 0.0)
+    coded = sum(index.size[at] for at in pictures)
+    return len(pictures) * per_picture + coded * _COST_PER_BYTE
+
+
+def _plan_targets(index: PictureIndex, start: int, targets: list[int]) -> Group:
+    """The cheapest exact way to targets that all decode from one random access point."""
+    last = max(targets)
+    closed = sorted(index.closure(targets))
+    # Pictures that lead over the start reference what was not fed; none of the targets needs them.
+    everything = [at for at in range(start, last + 1) if index.earliest[at] >= start]
+    wanted = set(closed)
+    without = [at for at in everything if index.is_reference[at] or at in wanted]
+    best = Group(tuple(everything))
+    cost = _cost(index, everything)
+    kept = set(without)
+    if len(without) < len(everything) and all(
+        kept.issuperset(index.references[at]) for at in without
+    ):
+        best, cost = Group(tuple(without)), _cost(index, without)
+    if len(closed) < len(best.pictures) and _can_rewrite(index, closed):
+        exact = _cost(index, closed, rewritten=True)
+        if exact < cost:
+            best = Group(tuple(closed), is_rewritten=True)
+    return best
+
+
+def _can_rewrite(index: PictureIndex, closed: Sequence[int]) -> bool:
+    return index.picture_type[closed[0]] == "I" and all(
+        index.reference_lists[at] is not None for at in closed
+    )
+
+
+def _plan_native(index: PictureIndex, targets: Sequence[int]) -> tuple[Group, ...]:
+    """Groups for a stream whose closures are not decodable as they are: one a start point."""
+    points = _random_access_points(index)
+    by_start: dict[int, list[int]] = {}
+    for target in targets:
+        start = _sequential_start(index, points, index.earliest[target])
+        by_start.setdefault(start, []).append(target)
+    return tuple(_plan_targets(index, start, by_start[start]) for start in sorted(by_start))
 
 
 def plan_chunk(index: PictureIndex, frames: Iterable[int]) -> ChunkPlan:
@@ -113,5 +214,10 @@ def plan_chunk(index: PictureIndex, frames: Iterable[int]) -> ChunkPlan:
         ) from None
     if not targets:
         return ChunkPlan((), (), (), ())
-    closed = sorted(index.closure(targets))
-    return ChunkPlan(wanted, targets, group_pictures(index, closed), merge_ranges(index, closed))
+    if index.stream.access == "direct":
+        closed = sorted(index.closure(targets))
+        steps = tuple(Group(pictures) for pictures in group_pictures(index, closed))
+    else:
+        steps = _plan_native(index, targets)
+    fetched = [at for step in steps for at in step.pictures]
+    return ChunkPlan(wanted, targets, steps, merge_ranges(index, fetched))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import av
 import av.error
 
+from videoformat.bitstream.codecs import byte_stream, decoder_prefix
 from videoformat.errors import DecodeError, UnsupportedStreamError
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ DecodedPicture: TypeAlias = av.VideoFrame
 class ClosureDecoder:
     """One decoder for the streams of one configuration, reused from group to group.
 
-    ``configuration`` is the codec configuration as stored. Not safe to use from two threads at
-    once.
+    ``configuration`` is the codec configuration as stored, ``framing`` that of the access units.
+    Not safe to use from two threads at once.
     """
 
-    def __init__(self, codec: str, configuration: bytes, *, threads: int = 1) -> None:
+    def __init__(
+        self, codec: str, configuration: bytes, framing: str = "annexb", *, threads: int = 1
+    ) -> None:
         name = DECODERS.get(codec)
         if name is None:
             raise UnsupportedStreamError("codec", f"{codec!r}, expected one of {sorted(DECODERS)}")
@@ -49,8 +52,12 @@ class ClosureDecoder:
         # Only names of video codecs come here; the stubs cannot know.
         self._context = cast("VideoCodecContext", context)
         self._context.thread_count = threads
-        if configuration:
+        # libdav1d takes no OBUs as extradata; the sequence header comes in band.
+        if configuration and codec != "av1":
             self._context.extradata = configuration
+        self._prefix = decoder_prefix(codec, configuration)
+        self._byte_stream = byte_stream(framing)
+        self.key = (codec, configuration, framing)
         self.codec = codec
 
     def decode_group(
@@ -64,9 +71,11 @@ class ClosureDecoder:
         """
         missing = set(wanted)
         fed: set[int] = set()
+        prefix = self._prefix
         try:
             for position, data in packets:
-                packet = av.Packet(data)
+                packet = av.Packet(prefix + self._byte_stream(data))
+                prefix = b""
                 packet.pts = packet.dts = position
                 packet.time_base = _TIME_BASE
                 fed.add(position)
