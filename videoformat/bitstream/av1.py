@@ -62,10 +62,11 @@ class Av1Indexer:
     The byte ranges of a unit's pictures tile it: what precedes a frame (temporal delimiter, sequence
     header, metadata, padding) belongs to it, and what follows the last frame to that one.
 
-    ``is_random_access`` is set for every key frame, also for one that is not shown: the key frame
-    and delayed random access points of AV1 7.6.2, apart from their demand for a sequence header in
-    the same unit, which a reader supplies from ``sequence_header_obu``. An intra-only frame is
-    none: the specification does not make decoders start there.
+    ``is_random_access`` is set for every intra frame: the key frame and delayed random access points
+    of AV1 7.6.2, apart from their demand for a sequence header in the same unit, which a reader
+    supplies from ``sequence_header_obu``; and intra-only frames, which 7.6.1 leaves to decoders
+    (dav1d and libaom start there). Pictures between such a frame and its showing may reference
+    earlier ones: only closures can be decoded from it, not all that follows.
 
     A picture of a ``show_existing_frame`` header has the type and order hint of the picture that it
     shows, which is its only reference. Where that is a key frame, all slots are refreshed (AV1 7.21)
@@ -195,7 +196,7 @@ def _open_frame(state: _State, unit: bytes, obu: Obu, start: int) -> _OpenFrame:
         position=state.position,
         order_count=header.order_hint,
         picture_type="I" if header.is_intra else "P",
-        is_random_access=header.frame_type == FrameType.KEY_FRAME and header.shown is None,
+        is_random_access=header.is_intra and header.shown is None,
         is_reference=header.refresh_frame_flags != 0,
         is_shown=header.show_frame,
         references=references,
