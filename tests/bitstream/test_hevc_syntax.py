@@ -111,7 +111,8 @@ def stream(seed: int, *, dependent: bool = False):
     sets = ParameterSets()
     for unit in units[:3]:
         sets.add(unit[0] >> 1, unit)
-    header = parse_slice_segment_header(written.nal_unit_type, units[3], sets)
+    header, bits = parse_slice_segment_header(written.nal_unit_type, units[3], sets)
+    assert bits.startswith(written.bits)
     return sps, pps, written, units, header
 
 

@@ -154,7 +154,7 @@ class HevcIndexer:
         )
         for nal_unit_type, unit in base_layer_units(units):
             if is_coded_slice_segment(nal_unit_type):
-                segment = parse_slice_segment_header(nal_unit_type, unit, self._parameter_sets)
+                segment, _ = parse_slice_segment_header(nal_unit_type, unit, self._parameter_sets)
                 if segment.first_slice_segment_in_pic_flag and segments:
                     raise UnsupportedStreamError(
                         "several pictures in an access unit",

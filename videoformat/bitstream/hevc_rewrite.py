@@ -95,14 +95,16 @@ class HevcRewriter:
                 live.append(picture)
         return rewritten
 
-    def _slice_segments(self, picture: ClosurePicture) -> list[tuple[bytes, SliceSegmentHeader]]:
+    def _slice_segments(
+        self, picture: ClosurePicture
+    ) -> list[tuple[bytes, SliceSegmentHeader, str]]:
         units = (
             split_length_prefixed(picture.access_unit, self._length_size)
             if self._length_size
             else split_annexb(picture.access_unit)
         )
         segments = [
-            (unit, parse_slice_segment_header(nal_unit_type, unit, self._parameter_sets))
+            (unit, *parse_slice_segment_header(nal_unit_type, unit, self._parameter_sets))
             for nal_unit_type, unit in base_layer_units(units)
             if is_coded_slice_segment(nal_unit_type)
         ]
@@ -215,7 +217,7 @@ def _check_order_count(picture: ClosurePicture, header: SliceSegmentHeader) -> N
 
 def _rewrite_picture(
     picture: ClosurePicture,
-    segments: Sequence[tuple[bytes, SliceSegmentHeader]],
+    segments: Sequence[tuple[bytes, SliceSegmentHeader, str]],
     new: NewReferences,
     live: Sequence[ClosurePicture],
 ) -> bytes:
@@ -225,7 +227,7 @@ def _rewrite_picture(
     initial = (before + after, after + before)
     lists = iter(picture.reference_lists)
     units = []
-    for unit, header in segments:
+    for unit, header, bits in segments:
         list_entries = []
         for size, candidates in zip(header.num_ref_idx_active, initial, strict=True):
             if size:
@@ -239,7 +241,7 @@ def _rewrite_picture(
                 list_entries.append(
                     None if list(entries) == repeated else [candidates.index(at) for at in entries]
                 )
-        units.append(rewrite_slice_segment(unit, header, new, list_entries))
+        units.append(rewrite_slice_segment(unit, header, bits, new, list_entries))
     if next(lists, None) is not None:
         raise DataError(
             f"picture {picture.position} is stored with more lists than its slices have"

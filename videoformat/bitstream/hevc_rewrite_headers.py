@@ -103,17 +103,16 @@ def _rbsp(bits: str) -> bytes:
 def rewrite_slice_segment(
     nal_unit: bytes,
     header: SliceSegmentHeader,
+    bits: str,
     new: NewReferences,
     list_entries: Sequence[Sequence[int] | None],
 ) -> bytes:
     """A slice segment with a new header.
 
-    ``list_entries`` has one item for each list of the slice: its entries, or ``None`` where the
+    ``header`` and ``bits`` are the old one, as ``parse_slice_segment_header`` gives them. ``list_entries`` has one item for each list of the slice: its entries, or ``None`` where the
     initial list is the right one.
     """
     at = header.positions
-    data = _escaped_length(nal_unit, at.end // 8 + 1)
-    bits = BitReader(unescape(nal_unit[2:data]), "slice segment header").bits
     # (begin, end, what to put there instead), ascending; no_output_of_prior_pics_flag comes first.
     edits = [
         (
@@ -139,7 +138,8 @@ def rewrite_slice_segment(
         position = end
     parts.append(bits[position : at.end])
     nal_unit_header = bytes([new.nal_unit_type << 1, new.temporal_id + 1])
-    return nal_unit_header + _rbsp("".join(parts) + "1") + nal_unit[data:]
+    data = nal_unit[_escaped_length(nal_unit, at.end // 8 + 1) :]
+    return nal_unit_header + _rbsp("".join(parts) + "1") + data
 
 
 def _ref_pic_lists_modification(

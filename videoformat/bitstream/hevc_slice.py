@@ -79,18 +79,22 @@ class SliceSegmentHeader:
 
 def parse_slice_segment_header(
     nal_unit_type: int, nal_unit: bytes, parameter_sets: ParameterSets
-) -> SliceSegmentHeader:
-    """``slice_segment_header()`` of a coded slice segment of the base layer."""
+) -> tuple[SliceSegmentHeader, str]:
+    """``slice_segment_header()`` of a coded slice segment of the base layer, and its bits.
+
+    The bits are those from the first after the NAL unit header; they go on behind the header.
+    """
     where = f"slice segment header of NAL type {nal_unit_type}"
     temporal_id = (nal_unit[1] & 7) - 1
+    reader = BitReader(unescape(nal_unit[2:_PREFIX]), where)
     try:
-        reader = BitReader(unescape(nal_unit[2:_PREFIX]), where)
-        return _slice_segment_header(reader, nal_unit_type, temporal_id, parameter_sets)
+        header = _slice_segment_header(reader, nal_unit_type, temporal_id, parameter_sets)
     except OutOfBitsError:
         if len(nal_unit) <= _PREFIX:
             raise
-    reader = BitReader(unescape(nal_unit[2:]), where)
-    return _slice_segment_header(reader, nal_unit_type, temporal_id, parameter_sets)
+        reader = BitReader(unescape(nal_unit[2:]), where)
+        header = _slice_segment_header(reader, nal_unit_type, temporal_id, parameter_sets)
+    return header, reader.bits
 
 
 def _slice_segment_header(
