@@ -7,6 +7,7 @@ reconstructs the same pictures from the recoded stream. Where elements lie, FFmp
 from __future__ import annotations
 
 from bitstream.trace import TracedUnit, trace
+
 from videoformat.bitstream.av1_frame import Av1FrameHeader
 from videoformat.bitstream.av1_obu import ObuType, iterate_obus, write_obu
 from videoformat.bitstream.av1_references import set_frame_refs

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from videoformat.bitstream.av1_frame import Av1FrameHeader, FrameType
+from videoformat.bitstream.av1_frame import Av1FrameHeader
 from videoformat.bitstream.av1_header import parse_frame_header
 from videoformat.bitstream.av1_obu import Obu, ObuType, config_obus, iterate_obus, write_obu
 from videoformat.bitstream.av1_references import ReferenceSlot, ReferenceSlots
