@@ -159,7 +159,18 @@ def test_slices_of_all_types_make_a_b_picture() -> None:
     assert picture.references == (0, 1)
 
 
+def sei_message(payload_type: int, payload: bytes) -> bytes:
+    return nal_unit(
+        0x06, "".join(f"{octet:08b}" for octet in bytes([payload_type, len(payload)]) + payload)
+    )
+
+
+# film_grain_characteristics: cancel_flag 0, frequency filtering, additive, one component.
+FILM_GRAIN = sei_message(19, bytes.fromhex("0240400ff00141020080"))
+
+
 REFUSED = [
+    ("film grain", [FILM_GRAIN, IDR]),
     ("data partitioning", [nal_unit(0x62, "1" * 40)]),
     ("auxiliary pictures", [IDR, nal_unit(0x13, "1" * 40)]),
     ("scalable or multiview extensions", [nal_unit(0x6E, "1" * 40), IDR]),
@@ -223,6 +234,21 @@ def test_a_stream_that_switches_to_another_sps_is_refused() -> None:
 def test_what_breaks_the_syntax(message: str, access_unit: bytes) -> None:
     with pytest.raises(BitstreamError, match=message):
         H264Indexer(unit(SPS, PPS)).push(access_unit)
+
+
+def test_film_grain_that_is_cancelled_is_none() -> None:
+    [picture] = H264Indexer(unit(SPS, PPS)).push(unit(sei_message(19, b"\x80"), IDR))
+    assert picture.is_random_access
+
+
+def test_only_the_version_of_the_encoder_is_kept() -> None:
+    other = sei_message(5, bytes(16) + b"a clock")
+    version = sei_message(5, bytes(16) + b"x264 - core 164")
+    indexer = H264Indexer(unit(SPS, PPS))
+    indexer.push(unit(other, IDR))
+    assert indexer.configuration_nal_units == (SPS, PPS)
+    indexer.push(unit(other, version, IDR))
+    assert indexer.configuration_nal_units == (version, SPS, PPS)
 
 
 def test_types_that_decoders_pass_over() -> None:

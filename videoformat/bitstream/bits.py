@@ -163,10 +163,19 @@ def u_bits(value: int, bits: int) -> str:
 
 def ue_bits(value: int) -> str:
     """``ue(v)`` as a string of bits."""
+    if 0 <= value < len(_SHORT_CODES):
+        return _SHORT_CODES[value]
     if not 0 <= value <= 2**32 - 2:
         raise BitstreamError(f"{value} is outside the range of ue(v)")
+    return _exp_golomb(value)
+
+
+def _exp_golomb(value: int) -> str:
     code = f"{value + 1:b}"
     return "0" * (len(code) - 1) + code
+
+
+_SHORT_CODES = tuple(_exp_golomb(value) for value in range(64))
 
 
 def se_bits(value: int) -> str:

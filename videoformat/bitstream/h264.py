@@ -10,7 +10,7 @@ from __future__ import annotations
 from videoformat.bitstream.h264_order_count import OrderCounter
 from videoformat.bitstream.h264_parameter_sets import ParameterSets
 from videoformat.bitstream.h264_references import DecodedPictureBuffer
-from videoformat.bitstream.h264_sei import is_encoder_version, recovery_frame_count
+from videoformat.bitstream.h264_sei import parse_sei
 from videoformat.bitstream.h264_slice import (
     SLICE_B,
     SLICE_I,
@@ -132,9 +132,14 @@ class H264Indexer:
         elif nal_unit_type == _PPS:
             self._parameter_sets.add_picture_parameter_set(nal_unit)
         elif nal_unit_type == _SEI:
-            if self._version_sei is None and is_encoder_version(nal_unit):
+            sei = parse_sei(nal_unit)
+            if sei.has_film_grain:
+                # Decoders add it to the frames that they return, by a seed that depends on all
+                # pictures since the decoder was made.
+                raise UnsupportedStreamError("film grain", "a SEI message describes it")
+            if self._version_sei is None and sei.is_encoder_version:
                 self._version_sei = nal_unit
-            return recovery_frame_count(nal_unit) == 0
+            return sei.recovery_frame_cnt == 0
         elif nal_unit_type in _REFUSED:
             raise UnsupportedStreamError(_REFUSED[nal_unit_type], f"nal_unit_type {nal_unit_type}")
         # Delimiters, ends, filler and reserved types are passed over, as 7.4.1 asks of decoders.

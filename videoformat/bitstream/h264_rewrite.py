@@ -26,7 +26,7 @@ from videoformat.bitstream.h264_rewrite_sps import (
     ORDER_COUNT_BITS,
     rewrite_sequence_parameter_set,
 )
-from videoformat.bitstream.h264_sei import is_encoder_version
+from videoformat.bitstream.h264_sei import parse_sei
 from videoformat.bitstream.h264_slice import SLICE_I, SliceHeader, parse_slice_header_bits
 from videoformat.bitstream.nal import split_annexb, split_length_prefixed, to_annexb
 from videoformat.errors import DataError, UnsupportedStreamError
@@ -65,7 +65,7 @@ class H264Rewriter:
                 self._parameter_sets.add_sequence_parameter_set(nal_unit)
             elif kind == _PPS:
                 self._parameter_sets.add_picture_parameter_set(nal_unit)
-            elif kind == _SEI and self._version_sei is None and is_encoder_version(nal_unit):
+            elif self._version_sei is None and _is_version(nal_unit):
                 self._version_sei = nal_unit
         sets = self._parameter_sets
         self.configuration = to_annexb(
@@ -132,7 +132,7 @@ class H264Rewriter:
 
 
 def _is_version(nal_unit: bytes) -> bool:
-    return nal_unit[0] & 31 == _SEI and is_encoder_version(nal_unit)
+    return nal_unit[0] & 31 == _SEI and parse_sei(nal_unit).is_encoder_version
 
 
 def _own_lists(

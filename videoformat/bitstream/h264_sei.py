@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from videoformat.bitstream.bits import BitReader
 from videoformat.bitstream.nal import unescape
 from videoformat.errors import BitstreamError
 
-__all__ = ["is_encoder_version", "recovery_frame_count"]
+__all__ = ["SupplementalInformation", "parse_sei"]
 
+# payloadType (D.1.1).
 _USER_DATA_UNREGISTERED = 5
 _RECOVERY_POINT = 6
+_FILM_GRAIN_CHARACTERISTICS = 19
+# FFmpeg looks for this behind uuid_iso_iec_11578, to work around the faults of old versions.
+_X264 = b"x264 - core "
+_UUID_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SupplementalInformation:
+    """What of a SEI NAL unit bears on the samples, or on where decoding can begin.
+
+    ``recovery_frame_cnt`` is ``None`` without a recovery point. ``is_encoder_version``: it names the
+    version of x264, by which decoders work around that version's faults. ``has_film_grain``: it asks
+    for grain on the frames that are shown.
+    """
+
+    recovery_frame_cnt: int | None
+    is_encoder_version: bool
+    has_film_grain: bool
 
 
 def _messages(nal_unit: bytes) -> list[tuple[int, bytes]]:
@@ -43,17 +64,17 @@ def _messages(nal_unit: bytes) -> list[tuple[int, bytes]]:
     return messages
 
 
-def recovery_frame_count(nal_unit: bytes) -> int | None:
-    """``recovery_frame_cnt`` of the recovery point message (D.1.8), if there is one."""
+def parse_sei(nal_unit: bytes) -> SupplementalInformation:
+    """Reads the messages of a NAL unit of type 6."""
+    recovery_frame_cnt = None
+    is_encoder_version = has_film_grain = False
     for payload_type, payload in _messages(nal_unit):
         if payload_type == _RECOVERY_POINT:
-            return BitReader(payload, "recovery point SEI").ue("recovery_frame_cnt", 65535)
-    return None
-
-
-def is_encoder_version(nal_unit: bytes) -> bool:
-    """Whether a SEI NAL unit holds user data such as the encoder's version.
-
-    Decoders work around the faults of known encoders by it, so it must stay with the stream.
-    """
-    return any(kind == _USER_DATA_UNREGISTERED for kind, _ in _messages(nal_unit))
+            r = BitReader(payload, "recovery point SEI")
+            recovery_frame_cnt = r.ue("recovery_frame_cnt", 65535)
+        elif payload_type == _USER_DATA_UNREGISTERED:
+            is_encoder_version |= payload.startswith(_X264, _UUID_SIZE)
+        elif payload_type == _FILM_GRAIN_CHARACTERISTICS:
+            # film_grain_characteristics_cancel_flag is the first bit (D.1.21).
+            has_film_grain |= payload[:1] < b"\x80"
+    return SupplementalInformation(recovery_frame_cnt, is_encoder_version, has_film_grain)

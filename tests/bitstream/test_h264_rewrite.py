@@ -1,0 +1,495 @@
+"""Rewritten H.264 closures: the bits by hand, and the pixels over many x264 settings."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from bitstream import h264_syntax
+from bitstream.h264_closures import (
+    check,
+    closure,
+    closure_pictures,
+    indexed,
+    requests,
+)
+from bitstream.h264_streams import SETTINGS, EncodedStream, decode_groups, encode, stream
+from bitstream.h264_syntax import B, I, P, coded_slice, nal_unit, unit
+from bitstream.trace import trace
+from hypothesis import given
+from hypothesis import strategies as st
+
+from videoformat.bitstream.bits import BitReader, bits_to_bytes, se_bits, u_bits, ue_bits
+from videoformat.bitstream.closure import ClosurePicture
+from videoformat.bitstream.h264 import H264Indexer
+from videoformat.bitstream.h264_parameter_sets import ParameterSets
+from videoformat.bitstream.h264_rewrite import H264Rewriter
+from videoformat.bitstream.h264_rewrite_slice import PictureHeader, rewrite_slice
+from videoformat.bitstream.h264_rewrite_sps import rewrite_sequence_parameter_set
+from videoformat.bitstream.h264_slice import parse_slice_header, parse_slice_header_bits
+from videoformat.bitstream.h264_sps import parse_sequence_parameter_set
+from videoformat.bitstream.nal import escape, split_annexb, to_annexb, unescape
+from videoformat.errors import DataError, UnsupportedStreamError
+
+SPS, PPS = h264_syntax.sps(), h264_syntax.pps()
+IDR = coded_slice(I, 0, 0, idr=True)
+DATA = "1" * 16  # the slice data that h264_syntax writes
+
+
+def picture(position: int, order_count: int, lists, *slices: bytes) -> ClosurePicture:
+    return ClosurePicture(position, order_count, tuple(map(tuple, lists)), unit(*slices))
+
+
+def rewrite(*pictures: ClosurePicture, sps: bytes = SPS, pps: bytes = PPS) -> list[bytes]:
+    """The only NAL unit of each rewritten picture."""
+    rewritten = H264Rewriter(unit(sps, pps)).rewrite(pictures)
+    return [each for access_unit in rewritten for each in split_annexb(access_unit)]
+
+
+def by_hand(header: int, bits: str) -> bytes:
+    return nal_unit(header, bits.replace(" ", ""))
+
+
+# Each vector: first_mb, slice_type, pps id | frame_num | ... as the comment above it says.
+ZEROS = u_bits(0, 16)
+
+
+def test_an_idr_picture() -> None:
+    # frame_num 0 | idr_pic_id 1 (the first that is written) | lsb 0 | marking 00 | qp 0
+    [got] = rewrite(picture(0, 0, [], IDR))
+    assert got == by_hand(0x65, f"1 011 1 {ZEROS} 010 {ZEROS} 00 1 {DATA}")
+
+
+def test_an_intra_picture_becomes_an_idr_picture() -> None:
+    # It was frame 5 with order count 40; nal_unit_type 1 becomes 5, nal_ref_idc 0 becomes 1.
+    [got] = rewrite(picture(9, 40, [], coded_slice(I, 5, 40, reference=False)))
+    assert got == by_hand(0x25, f"1 011 1 {ZEROS} 010 {ZEROS} 00 1 {DATA}")
+
+
+def test_idr_pic_id_alternates() -> None:
+    got = rewrite(*(picture(at, 0, [], coded_slice(I, 0, 0, idr=True)) for at in (0, 5, 7)))
+    assert [parse_slice_header(each, wide()).idr_pic_id for each in got] == [1, 0, 1]
+
+
+def wide(pps: bytes = PPS, sps: bytes = SPS) -> ParameterSets:
+    sets = ParameterSets()
+    sets.add_sequence_parameter_set(
+        rewrite_sequence_parameter_set(parse_sequence_parameter_set(sps))
+    )
+    sets.add_picture_parameter_set(pps)
+    return sets
+
+
+def test_frame_num_becomes_dense_and_order_counts_keep_their_differences() -> None:
+    # Frame 7 with order count 30 after the IDR picture at 16 (lsb 30 of 6 bits is 30).
+    got = rewrite(
+        picture(3, 16, [], coded_slice(I, 4, 16)),
+        picture(6, 30, [[3]], coded_slice(P, 7, 30)),
+    )
+    # frame_num 1 | lsb 14 | override 0 | modification 1, idc 0, 1 less, end | no marking: it is
+    # not referenced, so nal_ref_idc is 0 | qp
+    assert got[1] == by_hand(0x01, f"1 1 1 {u_bits(1, 16)} {u_bits(14, 16)} 0 1 1 1 00100 1 {DATA}")
+
+
+def test_a_reference_that_is_done_with_is_unmarked() -> None:
+    got = rewrite(
+        picture(0, 0, [], IDR),
+        picture(2, 8, [[0]], coded_slice(P, 1, 8)),
+        picture(5, 12, [[2]], coded_slice(P, 2, 12)),
+    )
+    # The IDR picture's last use is picture 2: adaptive marking 1, operation 1, 1 - 0 - 1, end.
+    assert got[1] == by_hand(
+        0x61, f"1 1 1 {u_bits(1, 16)} {u_bits(8, 16)} 0 1 1 1 00100 1 010 1 1 1 {DATA}"
+    )
+    assert got[2][0] == 0x01
+
+
+def test_a_reference_that_is_needed_again_stays() -> None:
+    got = rewrite(
+        picture(0, 0, [], IDR),
+        picture(2, 8, [[0]], coded_slice(P, 1, 8)),
+        picture(5, 4, [[0], [2]], coded_slice(B, 2, 4, reference=False, active=(1, 1))),
+    )
+    # Sliding window: adaptive marking 0.
+    assert got[1] == by_hand(
+        0x61, f"1 1 1 {u_bits(1, 16)} {u_bits(8, 16)} 0 1 1 1 00100 0 1 {DATA}"
+    )
+    # direct_spatial 1 | override 1: 1 and 1 | list 0: 2 less | list 1: 1 less
+    assert got[2] == by_hand(
+        0x01,
+        f"1 010 1 {u_bits(2, 16)} {u_bits(4, 16)} 1 1 1 1 1 1 010 00100 1 1 1 00100 1 {DATA}",
+    )
+
+
+def test_lists_are_spelled_out() -> None:
+    slices = [IDR, *(coded_slice(P, n, 2 * n) for n in range(1, 4))]
+    pictures = [picture(0, 0, [], slices[0])]
+    pictures += [picture(n, 2 * n, [[n - 1]], slices[n]) for n in range(1, 4)]
+    last = coded_slice(P, 4, 8, active=(4,), modifications=(((0, 1),),))
+    # frame_num 4 names 0, 2, 2, 3: 4 less | 2 more | 65536 less | 1 more
+    got = rewrite(*pictures, picture(4, 8, [[0, 2, 2, 3]], last))[4]
+    modification = f"1  1 00100  010 010  1 {ue_bits(65535)}  010 1  00100"
+    assert got == by_hand(
+        0x01, f"1 1 1 {u_bits(4, 16)} {u_bits(8, 16)} 1 00100 {modification} 1 {DATA}"
+    )
+
+
+def test_lists_and_marking_across_the_wrap_of_frame_num() -> None:
+    # Too many pictures for a test, so one slice is written as the 65,538th reference picture.
+    parameter_sets = ParameterSets()
+    parameter_sets.add_sequence_parameter_set(SPS)
+    parameter_sets.add_picture_parameter_set(PPS)
+    old = coded_slice(P, 1, 2, active=(2,), operations=())
+    header, bits = parse_slice_header_bits(old, parameter_sets)
+    new = PictureHeader(2, 1, None, 7, 0, unmarked=(65535,))
+    got = rewrite_slice(old, header, bits, new, [[65535, 0]])
+    # frame_num 1 names 65535: 2 less, then 0: 1 more | operation 1: 1 - 65535 is 2, less 1
+    lists = "1  1 010  010 1  00100"
+    expected = f"1 1 1 {u_bits(1, 16)} {u_bits(7, 16)} 1 010 {lists} 1 010 010 1 1 {DATA}"
+    assert got == by_hand(0x41, expected)
+    again = parse_slice_header(got, wide())
+    assert again.ref_pic_list_modification == (((0, 2), (1, 1)),)
+    assert again.memory_management_control_operations == ((1, 1),)
+
+
+def test_the_order_count_of_the_bottom_field() -> None:
+    pps = h264_syntax.pps(bottom_field_present=True)
+    got = rewrite(
+        picture(0, -1, [], coded_slice(I, 0, 0, idr=True, delta=(-1,))),
+        picture(1, 5, [[0]], coded_slice(P, 1, 6, delta=(-1,))),
+        picture(2, 9, [[0]], coded_slice(P, 2, 9, delta=(3,))),
+        pps=pps,
+    )
+    # The smaller count is that of the frame: the IDR picture's becomes 0, so its top field's is 1.
+    headers = [parse_slice_header(each, wide(pps)) for each in got]
+    assert [header.pic_order_cnt_lsb for header in headers] == [1, 7, 10]
+    assert [header.delta_pic_order_cnt_bottom for header in headers] == [-1, -1, 3]
+
+
+def test_order_counts_before_the_first_picture_wrap() -> None:
+    got = rewrite(
+        picture(3, 16, [], coded_slice(I, 4, 16)),
+        picture(4, 14, [[3]], coded_slice(P, 5, 14, reference=False)),
+    )
+    assert parse_slice_header(got[1], wide()).pic_order_cnt_lsb == 65534
+
+
+def test_frames_of_an_interlaced_sequence_keep_field_pic_flag() -> None:
+    sps = h264_syntax.sps(frame_mbs_only_flag=False, mb_adaptive_frame_field_flag=True)
+    [got] = rewrite(picture(0, 0, [], coded_slice(I, 0, 0, idr=True, field=False)), sps=sps)
+    assert got == by_hand(0x65, f"1 011 1 {ZEROS} 0 010 {ZEROS} 00 1 {DATA}")
+
+
+def test_what_lies_between_is_copied() -> None:
+    # redundant_pic_cnt and the weights.
+    pps = h264_syntax.pps(weighted_pred_flag=True, redundant=True)
+    weights = ue_bits(5) + ue_bits(4) + "1" + se_bits(30) + se_bits(-7) + "0"
+    got = rewrite(
+        picture(0, 0, [], coded_slice(I, 0, 0, idr=True, redundant_pic_cnt=0)),
+        picture(1, 2, [[0]], coded_slice(P, 1, 2, redundant_pic_cnt=0, weights=weights)),
+        pps=pps,
+    )
+    assert got[1] == by_hand(
+        0x01, f"1 1 1 {u_bits(1, 16)} {u_bits(2, 16)} 1 0 1 1 1 00100 {weights} 1 {DATA}"
+    )
+
+
+def test_each_slice_has_its_lists() -> None:
+    slices = (
+        coded_slice(I, 2, 4),
+        coded_slice(P, 2, 4, first_mb=3, active=(2,)),
+        coded_slice(P, 2, 4, first_mb=9),
+    )
+    got = rewrite(
+        picture(0, 0, [], IDR),
+        picture(1, 2, [[0]], coded_slice(P, 1, 2)),
+        picture(2, 4, [[1, 0], [1]], *slices),
+    )
+    headers = [parse_slice_header(each, wide()) for each in got[2:]]
+    assert [header.ref_pic_list_modification for header in headers] == [
+        (),
+        (((0, 1), (0, 1)),),
+        (((0, 1),),),
+    ]
+    assert [header.first_mb_in_slice for header in headers] == [0, 3, 9]
+
+
+@pytest.mark.parametrize("entropy_coding_mode_flag", [False, True])
+@given(
+    data=st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 255]), max_size=24).map(bytes),
+    modified=st.integers(0, 3),
+    zero_words=st.integers(0, 2),
+)
+def test_slice_data_is_not_touched(
+    entropy_coding_mode_flag: bool, data: bytes, modified: int, zero_words: int
+) -> None:
+    # Zeros at the seam between header and data are where emulation prevention can go wrong.
+    pps = h264_syntax.pps(entropy_coding_mode_flag=entropy_coding_mode_flag)
+    sets = ParameterSets()
+    sets.add_sequence_parameter_set(SPS)
+    sets.add_picture_parameter_set(pps)
+    modifications = (((0, 0), *((0, 15),) * modified),)
+    cabac = "1" if entropy_coding_mode_flag else ""  # cabac_init_idc
+    bits = ue_bits(0) * 3 + u_bits(1, 4) + u_bits(2, 6) + "1" + ue_bits(modified) + "1"
+    bits += "".join(ue_bits(idc) + ue_bits(operand) for idc, operand in modifications[0])
+    bits += ue_bits(3) + "0" + cabac + se_bits(0)
+    if entropy_coding_mode_flag:
+        bits += "1" * (-len(bits) % 8)
+    payload = "".join(f"{octet:08b}" for octet in data)
+    bits += payload + "1"
+    bits += "0" * (-len(bits) % 8)
+    rbsp = bits_to_bytes(bits) + b"\0\0" * (zero_words if entropy_coding_mode_flag else 0)
+    original = escape(b"\x41" + rbsp)
+    lists = [[0] * (1 + modified)]
+    got = rewrite(
+        picture(0, 0, [], IDR if not cabac else coded_slice(I, 0, 0, idr=True)),
+        picture(1, 2, lists, original),
+        pps=pps,
+    )[1]
+    header, _ = parse_slice_header_bits(got, wide(pps))
+    end = header.positions.end
+    rewritten = BitReader(unescape(got[1:])).bits
+    if entropy_coding_mode_flag:
+        end += -end % 8
+        assert (
+            rewritten[end:] == (payload + "1").ljust(len(payload) + 8, "0") + "0" * 16 * zero_words
+        )
+    else:
+        assert rewritten[end:].rstrip("0") == payload + "1"
+    assert escape(unescape(got)) == got  # emulation prevention is where it must be, and only there
+
+
+def test_the_sps_announces_what_a_decoder_would_guess() -> None:
+    # Level 3, 24 macroblocks: 8100 / 24 frames, at most 16. No VUI: eight flags of absent parts.
+    bits = BitReader(unescape(SPS[1:])).bits
+    at = parse_sequence_parameter_set(SPS).positions
+    # log2_max_frame_num_minus4 12 | type 0 | log2_max_pic_order_cnt_lsb_minus4 12 | the rest
+    expected = bits[: at.log2_max_frame_num_minus4] + "0001101" + "1" + "0001101"
+    expected += bits[at.max_num_ref_frames : at.vui_parameters_present_flag]
+    # VUI 1, absent parts | restriction 1 | vectors 1 | 0 0 16 16 | reorder 16 | buffering 16
+    expected += "1 00000000 1 1 1 1 000010001 000010001 000010001 000010001".replace(" ", "")
+    assert rewrite_sequence_parameter_set(parse_sequence_parameter_set(SPS)) == nal_unit(
+        0x67, expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "restriction"),
+    [
+        # Table A-1: 8100 / 1620 = 5 frames at level 3; never less than max_num_ref_frames.
+        ({"width_in_mbs": 45, "height_in_map_units": 36}, (5, 5)),
+        ({"width_in_mbs": 45, "height_in_map_units": 36, "max_num_ref_frames": 7}, (7, 7)),
+        ({"level_idc": 99}, (16, 16)),  # a level that is not known
+        ({"pic_order_cnt_type": 2}, (0, 16)),  # nothing to reorder
+        ({"vui": "0" * 9}, (16, 16)),  # a VUI without it
+        # An announcement stays as it is.
+        ({"vui": "0" * 8 + "1" + "1" + "".join(map(ue_bits, (0, 0, 9, 9, 2, 4)))}, (2, 4)),
+    ],
+)
+def test_reordering_is_announced(fields: dict, restriction: tuple[int, int]) -> None:
+    sps = parse_sequence_parameter_set(
+        rewrite_sequence_parameter_set(parse_sequence_parameter_set(h264_syntax.sps(**fields)))
+    )
+    assert (sps.log2_max_frame_num, sps.pic_order_cnt_type) == (16, 0)
+    assert sps.log2_max_pic_order_cnt_lsb == 16
+    announced = sps.vui.bitstream_restriction
+    assert (announced.max_num_reorder_frames, announced.max_dec_frame_buffering) == restriction
+
+
+@pytest.mark.parametrize("name", list(SETTINGS))
+def test_the_rewritten_sps_reads_as_before(name: str) -> None:
+    units = split_annexb(stream(name).access_units[0])
+    sps = parse_sequence_parameter_set(next(each for each in units if each[0] & 31 == 7))
+    new = rewrite_sequence_parameter_set(sps)
+    changed = parse_sequence_parameter_set(new)
+    same = {
+        field: getattr(sps, field)
+        for field in (
+            "nal_unit",
+            "log2_max_frame_num",
+            "pic_order_cnt_type",
+            "log2_max_pic_order_cnt_lsb",
+            "positions",
+        )
+    }
+    assert replace(changed, **same) == sps
+    [[traced]] = trace("h264", [to_annexb([new])])
+    assert traced["log2_max_pic_order_cnt_lsb_minus4"] == 12
+
+
+def test_the_version_of_the_encoder_comes_first() -> None:
+    version = nal_unit(
+        0x06,
+        f"{5:08b}{38:08b}"
+        + "0" * 128
+        + "".join(f"{c:08b}" for c in b"x264 - core 164 r3108"[:22].ljust(22)),
+    )
+    for configuration, access_unit in (
+        (unit(version, SPS, PPS), unit(IDR)),
+        (unit(SPS, PPS), unit(SPS, PPS, version, IDR)),
+    ):
+        rewriter = H264Rewriter(configuration)
+        assert split_annexb(rewriter.configuration)[1:] == [PPS]
+        pictures = [ClosurePicture(at, 0, (), access_unit) for at in (0, 1)]
+        first, second = rewriter.rewrite(pictures)
+        assert split_annexb(first)[0] == version
+        assert [each[0] & 31 for each in split_annexb(second)] == [5]
+
+
+def test_framing_by_length() -> None:
+    record = b"\1\x4d\0\x1e\xff\xe1" + len(SPS).to_bytes(2, "big") + SPS
+    record += b"\1" + len(PPS).to_bytes(2, "big") + PPS
+    prefixed = len(IDR).to_bytes(4, "big") + IDR
+    expected = H264Rewriter(unit(SPS, PPS)).rewrite([picture(0, 0, [], IDR)])
+    for rewriter in (H264Rewriter(record), H264Rewriter(unit(SPS, PPS), length_size=4)):
+        assert rewriter.rewrite([ClosurePicture(0, 0, (), prefixed)]) == expected
+
+
+CONTRADICTIONS = [
+    (
+        "picture 1 references 0, which the closure does not hold",
+        [(1, 2, [[0]], coded_slice(P, 1, 2))],
+    ),
+    (
+        "picture 2 references 1, which the closure does not hold .* it holds \\[\\]",
+        [(0, 0, [], IDR), (2, 4, [[1]], coded_slice(P, 2, 4))],
+    ),
+    (
+        "has a reference list of 2 entries, its slice header says 1",
+        [(0, 0, [], IDR), (1, 2, [[0, 0]], coded_slice(P, 1, 2))],
+    ),
+    (
+        "has a reference list of 0 entries, its slice header says 1",
+        [(0, 0, [], IDR), (1, 2, [], coded_slice(P, 1, 2))],
+    ),
+    (
+        "has 2 reference lists, more than its 1 slices use",
+        [(0, 0, [], IDR), (1, 2, [[0], [0]], coded_slice(P, 1, 2))],
+    ),
+    (
+        "has order count 3, pic_order_cnt_lsb of its slice header is 2",
+        [(0, 3, [], coded_slice(I, 0, 2))],
+    ),
+    ("picture 4 follows 4", [(4, 0, [], IDR), (4, 0, [], IDR)]),
+    ("picture 0 has no slice", [(0, 0, [], nal_unit(9, "111"))]),
+    (
+        "picture 1 is referenced, but nal_ref_idc is 0",
+        [
+            (0, 0, [], IDR),
+            (1, 2, [[0]], coded_slice(P, 1, 2, reference=False)),
+            (2, 4, [[1]], coded_slice(P, 1, 4)),
+        ],
+    ),
+    (
+        "a picture after IDR picture 1 names \\[0\\]",
+        [(0, 0, [], IDR), (1, 0, [], IDR), (2, 4, [[0]], coded_slice(P, 1, 4))],
+    ),
+    (
+        "picture 4 makes 5 reference frames, max_num_ref_frames is 4",
+        [
+            (0, 0, [], IDR),
+            *((n, 2 * n, [[0]], coded_slice(P, n, 2 * n)) for n in range(1, 5)),
+            (5, 10, [[0, 1, 2, 3, 4]], coded_slice(P, 5, 10, active=(5,))),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "pictures"), CONTRADICTIONS)
+def test_rows_that_contradict_the_bytes(message: str, pictures) -> None:
+    with pytest.raises(DataError, match=message):
+        rewrite(*(picture(*each) for each in pictures))
+
+
+def test_what_cannot_be_exact_is_refused() -> None:
+    wide_lsb = {"log2_max_pic_order_cnt_lsb": 16}
+    far = [
+        picture(0, 0, [], coded_slice(I, 0, 0, idr=True, **wide_lsb)),
+        picture(9, 32768, [[0]], coded_slice(P, 1, 32768, **wide_lsb)),
+    ]
+    with pytest.raises(UnsupportedStreamError) as refused:
+        rewrite(*far, sps=h264_syntax.sps(**wide_lsb))
+    assert refused.value.kind == "order counts too far apart"
+    fields = {"frame_mbs_only_flag": False, "mb_adaptive_frame_field_flag": True}
+    sps = h264_syntax.sps(pic_order_cnt_type=1, type_1=(True, 0, 1, ()), **fields)
+    with pytest.raises(UnsupportedStreamError) as refused:
+        rewrite(picture(0, 0, [], coded_slice(I, 0, idr=True, field=False)), sps=sps)
+    assert refused.value.kind == "field order counts without delta_pic_order_cnt_bottom"
+
+
+@pytest.mark.parametrize("name", list(SETTINGS))
+def test_random_closures_decode_exactly(name: str) -> None:
+    source = indexed(stream(name))
+    outcome = check(source, requests(source, 12, seed=7))
+    assert (outcome.wrong, outcome.missing) == (0, 0)
+    assert outcome.targets > 50
+
+
+def test_order_counts_of_types_1_and_2_decode_exactly() -> None:
+    # x264 without B pictures has type 2; with another SPS the same slices have type 1.
+    encoded = stream("no B")
+    units = split_annexb(encoded.access_units[0])
+    index = next(at for at, each in enumerate(units) if each[0] & 31 == 7)
+    sps = parse_sequence_parameter_set(units[index])
+    assert sps.pic_order_cnt_type == 2
+    bits = BitReader(unescape(units[index][1:])).bits
+    at = sps.positions
+    # delta_pic_order_always_zero_flag, the bottom field 1 later, a cycle of one frame of 2
+    type_1 = ue_bits(1) + "1" + se_bits(0) + se_bits(1) + ue_bits(1) + se_bits(2)
+    bits = (
+        bits[: at.log2_max_frame_num_minus4]
+        + ue_bits(sps.log2_max_frame_num - 4)
+        + type_1
+        + bits[at.max_num_ref_frames : at.end]
+        + "1"
+    )
+    units[index] = escape(units[index][:1] + bits_to_bytes(bits + "0" * (-len(bits) % 8)))
+    changed = EncodedStream((to_annexb(units), *encoded.access_units[1:]), encoded.pts, b"")
+    source = indexed(changed)
+    assert source.pictures[0].detail[0].sps.pic_order_cnt_type == 1
+    outcome = check(source, requests(source, 12, seed=3))
+    assert (outcome.wrong, outcome.missing) == (0, 0)
+
+
+def test_a_closure_that_is_not_rewritten_is_wrong_without_an_error() -> None:
+    # Why rewriting is needed: the same pictures as they are come back wrong.
+    source = indexed(stream("one reference"))
+    rng = random.Random(1)
+    configuration = to_annexb(split_annexb(source.encoded.access_units[0])[:2])
+    wrong = 0
+    for _ in range(30):
+        positions = closure(source.pictures, [rng.randrange(60)])
+        group = [(at, source.encoded.access_units[at]) for at in positions]
+        [decoded] = decode_groups([group], configuration)
+        wrong += any(at in decoded and decoded[at] != source.whole[at] for at in positions)
+    assert wrong
+
+
+def test_an_intra_start_is_found_in_the_middle_of_a_sequence() -> None:
+    # An open GOP: the I pictures are no IDR pictures, and closures begin at them.
+    source = indexed(encode("open-gop=1:keyint=10:min-keyint=5:bframes=3:scenecut=0", 60))
+    starts = [p.position for p in source.pictures if p.picture_type == "I"]
+    assert len(starts) > 4
+    assert [p.position for p in source.pictures if p.detail[0].is_idr] == [0]
+    rewriter = H264Rewriter(source.configuration)
+    for start in starts:
+        pictures = closure_pictures(source, [start])
+        [access_unit] = rewriter.rewrite(pictures)
+        indexer = H264Indexer(rewriter.configuration)
+        assert indexer.push(access_unit)[0].detail[0].is_idr
+        [decoded] = decode_groups([[(start, access_unit)]], rewriter.configuration)
+        assert decoded[start] == source.whole[start]
+
+
+def test_a_rewritten_closure_is_indexed_as_it_was() -> None:
+    source = indexed(stream("temporal direct"))
+    rewriter = H264Rewriter(source.configuration)
+    positions = closure(source.pictures, [33, 47])
+    indexer = H264Indexer(rewriter.configuration)
+    for at, access_unit in zip(
+        positions, rewriter.rewrite(closure_pictures(source, positions)), strict=True
+    ):
+        [found] = indexer.push(access_unit)
+        was = source.pictures[at]
+        named = tuple(tuple(positions[to] for to in each) for each in found.reference_lists)
+        assert named == was.reference_lists
+        assert found.picture_type == was.picture_type
