@@ -32,11 +32,11 @@ def check_decoding(
     different: list[int] = []
     first: VideoFormatError | None = None
     for frame in sorted(index.position_of):
-        plan = plan_chunk(index, [frame])
-        chunk = ChunkRead(episode, findings.camera or "", row, index, plan)
-        parts = [media[item.start : item.end] for item in plan.ranges]
         findings.closures += 1
         try:
+            plan = plan_chunk(index, [frame])
+            chunk = ChunkRead(episode, findings.camera or "", row, index, plan)
+            parts = [media[item.start : item.end] for item in plan.ranges]
             digests = [
                 picture_digest(picture) for _, picture in reader.decode(chunk, parts, ReadReport())
             ]
