@@ -122,14 +122,14 @@ def test_a_large_row_group_is_decoded_once(tmp_path: Path, monkeypatch: pytest.M
     build_v3(tmp_path, (4, 4, 4), data_files=[0] * 3)
     source = LeRobotSource(tmp_path)
     groups = []
-    read = pq.ParquetFile.read_row_group
+    read = pq.ParquetFile.iter_batches
 
-    def spy(file: pq.ParquetFile, group: int, **options: Any) -> pa.Table:
+    def spy(file: pq.ParquetFile, *arguments: Any, row_groups: list[int], **options: Any) -> Any:
         if "timestamp" in file.schema_arrow.names:
-            groups.append(group)
-        return read(file, group, **options)
+            groups.extend(row_groups)
+        return read(file, *arguments, row_groups=row_groups, **options)
 
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", spy)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", spy)
     every_index(source)
     assert groups == [0]
 

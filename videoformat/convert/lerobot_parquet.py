@@ -20,7 +20,7 @@ __all__ = ["RowReader", "Rows", "integers", "open_parquet", "parquet_errors"]
 # keeping it turns a quadratic pass over its episodes into a linear one.
 KEPT_BYTES = 1 << 28
 MAX_ROWS = 1 << 28
-_BATCH_ROWS = 1024
+_BATCH_ROWS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,41 +126,46 @@ class RowReader:
         if kept is not None and kept[0] == key:
             yield kept[1].slice(start, stop - start)
             return
-        small = decoded_bytes(file, group, set(columns)) <= KEPT_BYTES
-        if small or stop - start == size:
+        if stop - start == size:
             # The selection of "a" takes "a.b" along.
-            table = file.read_row_group(group, columns=columns).select(columns)
-            if stop - start < size:
-                self._kept = (key, table)
-            yield table.slice(start, stop - start)
+            yield file.read_row_group(group, columns=columns).select(columns)
             return
-        yield from stream(file, columns, group, start, stop, _BATCH_ROWS)
+        # What the group takes in memory is known once it is decoded: a footer may lie about it,
+        # and pyarrow 26 ends the process over damaged metadata of a column chunk.
+        parts: list[pa.Table] = []
+        decoded = 0
+        for position, part in _batches(file, columns, group, _BATCH_ROWS):
+            low, high = max(start - position, 0), min(stop - position, part.num_rows)
+            if low < high:
+                yield part.slice(low, high - low)
+            decoded += part.nbytes
+            if decoded <= KEPT_BYTES:
+                parts.append(part)
+                continue
+            parts.clear()
+            if position + part.num_rows >= stop:
+                return
+        if parts:
+            self._kept = (key, pa.concat_tables(parts))
+
+
+def _batches(
+    file: pq.ParquetFile, columns: list[str], group: int, batch_rows: int
+) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of one row group, a batch in memory at a time, each with its first row."""
+    position = 0
+    for batch in file.iter_batches(batch_rows, row_groups=[group], columns=columns):
+        yield position, pa.Table.from_batches([batch]).select(columns)
+        position += batch.num_rows
 
 
 def stream(
     file: pq.ParquetFile, columns: list[str], group: int, start: int, stop: int, batch_rows: int
 ) -> Iterator[pa.Table]:
     """Rows ``start`` to ``stop`` (exclusive) of one row group, a batch in memory at a time."""
-    position = 0
-    for batch in file.iter_batches(batch_rows, row_groups=[group], columns=columns):
-        low, high = max(start - position, 0), min(stop - position, batch.num_rows)
+    for position, part in _batches(file, columns, group, batch_rows):
+        low, high = max(start - position, 0), min(stop - position, part.num_rows)
         if low < high:
-            yield pa.Table.from_batches([batch.slice(low, high - low)]).select(columns)
-        position += batch.num_rows
-        if position >= stop:
+            yield part.slice(low, high - low)
+        if position + part.num_rows >= stop:
             break
-
-
-def decoded_bytes(file: pq.ParquetFile, group: int, columns: set[str]) -> int:
-    """At least what the columns of a row group take in memory, from the footer alone.
-
-    Run lengths and dictionaries make the encoded size far smaller than that of the values.
-    """
-    metadata = file.metadata.row_group(group)
-    total = 0
-    for index in range(metadata.num_columns):
-        chunk = metadata.column(index)
-        path = chunk.path_in_schema
-        if any(path == name or path.startswith(name + ".") for name in columns):
-            total += max(8 * chunk.num_values, chunk.total_uncompressed_size)
-    return total
