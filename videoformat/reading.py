@@ -344,3 +344,9 @@ def _check_picture(picture: DecodedPicture, index: PictureIndex) -> None:
             f"the decoder returned {picture.width}x{picture.height}, the stream says "
             f"{stream.decoded_width}x{stream.decoded_height}"
         )
+    # Range is a colour fact of its own here: FFmpeg's yuvj formats are the others at full range.
+    if picture.format.name.replace("yuvj", "yuv") != stream.pixel_format.replace("yuvj", "yuv"):
+        raise DataError(
+            f"the decoder returned pixel format {picture.format.name}, the stream says "
+            f"{stream.pixel_format}"
+        )

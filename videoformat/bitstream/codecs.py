@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _H264_SEI = 6
+_LENGTH_SIZES = MappingProxyType({f"length{size}": size for size in range(1, 5)})
 
 # NAL unit types of pictures after which nothing before is referenced: H.264 table 7-1 (IDR), H.265
 # table 7-1 (BLA and IDR).
@@ -81,11 +82,16 @@ def stored_configuration(codec: str, extradata: bytes) -> tuple[bytes, str]:
 def byte_stream(framing: str) -> Callable[[bytes], bytes]:
     """What makes a stored access unit one that decoders, parsers and rewriters take.
 
-    NAL units behind lengths go into byte stream format; everything else is as it is.
+    NAL units behind lengths go into byte stream format; everything else is as it is. Raises
+    ``UnsupportedStreamError`` for a framing that is not known.
     """
-    if not framing.startswith("length"):
+    if framing in ("annexb", "obu"):
         return lambda unit: unit
-    size = int(framing.removeprefix("length"))
+    size = _LENGTH_SIZES.get(framing)
+    if size is None:
+        raise UnsupportedStreamError(
+            "framing", f"{framing!r}, expected annexb, obu or one of {', '.join(_LENGTH_SIZES)}"
+        )
     return lambda unit: to_annexb(split_length_prefixed(unit, size))
 
 

@@ -70,12 +70,25 @@ _UNSPECIFIED = 2
 
 @dataclass(frozen=True, slots=True)
 class Color:
-    """The colour of a stream's pictures, by the names of H.273's code points."""
+    """The colour of a stream's pictures, by the names of H.273's code points.
+
+    Raises ``UnsupportedStreamError`` for a matrix or a range that conversions do not know.
+    """
 
     matrix: str
     range: str
     primaries: str
     transfer: str
+
+    def __post_init__(self) -> None:
+        for what, name, known in (
+            ("matrix", self.matrix, MATRICES),
+            ("range", self.range, RANGES),
+        ):
+            if name not in known:
+                raise UnsupportedStreamError(
+                    f"colour {what}", f"{name!r}, expected one of {', '.join(known)}"
+                )
 
 
 RGB_COLOR = Color("smpte170m", "limited", "smpte170m", "smpte170m")
