@@ -14,14 +14,15 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from videoformat.appending import EpisodeRowsBuffer, FinishedEpisode, append_episodes
 from videoformat.convert.lerobot import LeRobotConversion
+from videoformat.convert.native import IndexedFiles, native_chunks
 from videoformat.convert.source import ConversionSource, SourceEpisode
 from videoformat.convert.video_files import VideoFilesConversion
 from videoformat.errors import (
@@ -34,12 +35,13 @@ from videoformat.errors import (
 from videoformat.index.rows import EpisodeFacts, chunk_row
 from videoformat.index.schema import DatasetInfo
 from videoformat.media.episode import ChunkBounds, EncodedFrames, EpisodeEncoder
-from videoformat.media.gop import DDRA
+from videoformat.media.gop import DDRA, PROFILES, ProfileName
 from videoformat.table import Table
 from videoformat.writer import frame_rate
 
 __all__ = ["ConvertReport", "Progress", "convert"]
 
+NATIVE = "native"
 BATCH_EPISODES = 32
 BATCH_BYTES = 64 * 2**20
 BATCH_SECONDS = 10.0
@@ -122,16 +124,17 @@ def convert(
     source: str | os.PathLike[str],
     uri: str | os.PathLike[str],
     *,
-    video: DDRA | None = None,
+    video: DDRA | str | None = None,
     storage_options: Mapping[str, str] | None = None,
     workers: int | None = None,
     episodes: Iterable[int] | None = None,
     chunk_bounds: ChunkBounds | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> ConvertReport:
-    """Converts a LeRobot dataset (v2.0, v2.1, v3.0) or video files by re-encoding.
+    """Converts a LeRobot dataset (v2.0, v2.1, v3.0) or video files.
 
-    ``video`` says how (default: ``DDRA()``). ``episodes`` are the source's own episode numbers, None
+    ``video`` says how: ``DDRA(...)`` or the name of one of its profiles re-encodes (default:
+    ``DDRA()``); ``"native"`` keeps every H.264, HEVC or AV1 picture as it is. ``episodes`` are the source's own episode numbers, None
     for all. ``workers`` are threads, None for one a core. Run again after an interruption, it
     continues after the last episode that was stored; where everything is there, it does nothing.
 
@@ -140,9 +143,7 @@ def convert(
     ``UnsupportedStreamError`` for a source that is damaged or cannot be converted, naming episode
     and camera. Episodes before the one at fault are stored.
     """
-    structure = video or DDRA()
-    if not isinstance(structure, DDRA):
-        raise InvalidArgumentError(f"video is {video!r}, expected vf.DDRA(...)")
+    structure = _structure(video)
     count = workers if workers is not None else os.cpu_count() or 1
     if count < 1:
         raise InvalidArgumentError(f"workers is {workers}, expected at least 1")
@@ -169,6 +170,19 @@ def convert(
     )
 
 
+def _structure(video: DDRA | str | None) -> DDRA | None:
+    """The reference structure to encode; None keeps the pictures as they are."""
+    if video is None or isinstance(video, DDRA):
+        return video or DDRA()
+    if video == NATIVE:
+        return None
+    if isinstance(video, str) and video in PROFILES:
+        return DDRA(profile=cast("ProfileName", video))
+    raise InvalidArgumentError(
+        f"video is {video!r}, expected vf.DDRA(...), {NATIVE!r} or one of {', '.join(PROFILES)}"
+    )
+
+
 def _uid(origin: ConversionSource, episode: SourceEpisode) -> str:
     return uuid.uuid5(_NAMESPACE, f"{origin.fingerprint}/{episode.number}").hex
 
@@ -188,14 +202,14 @@ def _choose(origin: ConversionSource, episodes: Iterable[int] | None) -> list[So
 def _open_target(
     origin: ConversionSource,
     uri: str | os.PathLike[str],
-    structure: DDRA,
+    structure: DDRA | None,
     storage_options: Mapping[str, str] | None,
 ) -> Table:
     """The table to append to: a new one, or the one that an earlier run of this began."""
     made_by: dict[str, Any] = {
         "kind": origin.kind,
         "fingerprint": origin.fingerprint,
-        "video": structure.describe(),
+        "video": structure.describe() if structure else NATIVE,
     }
     if not Table.exists(uri, storage_options=storage_options):
         facts = origin.info
@@ -220,7 +234,7 @@ class _Run:
         self,
         origin: ConversionSource,
         table: Table,
-        structure: DDRA,
+        structure: DDRA | None,
         bounds: ChunkBounds,
         workers: int,
         todo: list[SourceEpisode],
@@ -239,6 +253,7 @@ class _Run:
         self.progress = progress
         self.begin = begin
         self.shared = _Shared()
+        self.files = IndexedFiles()
         self.skipped = 0
         self._done = 0
         self._waiting: list[FinishedEpisode] = []
@@ -325,40 +340,50 @@ class _Run:
             raise type(error)(f"episode {episode.number}: {error}") from error
 
     def _encode_episode(self, episode: SourceEpisode) -> FinishedEpisode:
-        info = self.table.info
         uid = _uid(self.origin, episode)
         values = self.origin.values(episode)
-        encoder = EpisodeEncoder(
-            uid, info.cameras, self.structure, frame_rate(info.fps),
-            bounds=self.bounds, threads=self.encoder_threads,
-        )  # fmt: skip
         buffer = EpisodeRowsBuffer(self.table)
         first: EncodedFrames | None = None
-
-        def keep(chunk: EncodedFrames) -> None:
-            nonlocal first
+        chunks = (
+            native_chunks(self.files, self.origin, episode, uid, self.bounds)
+            if self.structure is None
+            else self._encoded_chunks(self.structure, episode, uid)
+        )
+        for chunk in chunks:
+            if self.shared.cancelled.is_set():
+                raise _CancelledError
+            if self.structure is None:
+                self.shared.add(chunk.key.frame_count, 0)
             self.shared.add(0, chunk.byte_count)
             if chunk.key.chunk_index == 0:
                 first = chunk
             else:
                 buffer.add(self._row(chunk, values, None))
+        if first is None:
+            raise AssertionError("an episode without a first chunk")
+        facts = EpisodeFacts(episode.length, episode.tasks, episode.metadata, episode.statistics)
+        return buffer.finish(uid, episode.length, self._row(first, values, facts))
 
+    def _encoded_chunks(
+        self, structure: DDRA, episode: SourceEpisode, uid: str
+    ) -> Iterator[EncodedFrames]:
+        info = self.table.info
+        encoder = EpisodeEncoder(
+            uid, info.cameras, structure, frame_rate(info.fps),
+            bounds=self.bounds, threads=self.encoder_threads,
+        )  # fmt: skip
         for pictures in self.origin.pictures(episode):
             if self.shared.cancelled.is_set():
                 raise _CancelledError
             finished = encoder.push(pictures)
             if finished is not None:
-                keep(finished)
+                yield finished
             self.shared.add(1, 0)
         if encoder.frame_count != episode.length:
             raise CountMismatchError(
                 f"episode {episode.number}: {encoder.frame_count} frames for {episode.length} rows"
             )
-        keep(encoder.finish())
-        if first is None:
-            raise AssertionError("an episode without a first chunk")
-        facts = EpisodeFacts(episode.length, episode.tasks, episode.metadata, episode.statistics)
-        return buffer.finish(uid, episode.length, self._row(first, values, facts))
+        yield encoder.finish()
 
     def _row(
         self, chunk: EncodedFrames, values: Mapping[str, Any], facts: EpisodeFacts | None

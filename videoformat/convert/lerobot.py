@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from videoformat.convert.lerobot_source import LeRobotEpisode, LeRobotSource, VideoSlice
 from videoformat.convert.scans import ScanCache
-from videoformat.convert.source import SourceEpisode, fingerprint_files
+from videoformat.convert.source import CodedSlice, SourceEpisode, fingerprint_files
 from videoformat.errors import CountMismatchError, DataError, UnsupportedStreamError
 from videoformat.index.features import parse_features
 from videoformat.index.schema import DatasetInfo
@@ -89,6 +89,19 @@ class LeRobotConversion:
                 f"episode {episode.number}: {table.num_rows} rows, its length is {episode.length}"
             )
         return {key: table.column(key).combine_chunks() for key in table.column_names}
+
+    def coded(self, episode: SourceEpisode) -> dict[str, CodedSlice]:
+        """Where each camera's coded pictures are."""
+        own = self._episode(episode)
+        slices = {}
+        for key in self.info.cameras:
+            if key not in own.videos:
+                raise UnsupportedStreamError(
+                    "images", f"camera {key!r} is kept as images; it can only be re-encoded"
+                )
+            part = own.videos[key]
+            slices[key] = CodedSlice(part.path, part.first_frame, part.file_frame_count)
+        return slices
 
     def pictures(self, episode: SourceEpisode) -> Iterator[dict[str, TimedPicture]]:
         """The frames of an episode, all cameras in step."""

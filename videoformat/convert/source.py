@@ -14,7 +14,7 @@ import pyarrow as pa
 from videoformat.index.schema import DatasetInfo
 from videoformat.media.episode import TimedPicture
 
-__all__ = ["ConversionSource", "SourceEpisode", "fingerprint_files"]
+__all__ = ["CodedSlice", "ConversionSource", "SourceEpisode", "fingerprint_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,18 @@ class SourceEpisode:
     tasks: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     statistics: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodedSlice:
+    """Frames of one camera of one episode inside a video file, counted in presentation order.
+
+    ``file_frame_count`` is how many frames the file must hold in all.
+    """
+
+    path: Path
+    first_frame: int
+    file_frame_count: int
 
 
 class ConversionSource(Protocol):
@@ -51,6 +63,13 @@ class ConversionSource(Protocol):
 
     def values(self, episode: SourceEpisode) -> dict[str, pa.Array]:
         """The tabular features of an episode, one value per frame, by feature key."""
+        ...
+
+    def coded(self, episode: SourceEpisode) -> dict[str, CodedSlice]:
+        """Where each camera's coded pictures are, by key.
+
+        Raises ``UnsupportedStreamError`` for a camera whose frames are not in video files.
+        """
         ...
 
     def pictures(self, episode: SourceEpisode) -> Iterator[dict[str, TimedPicture]]:

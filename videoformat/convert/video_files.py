@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from videoformat.convert.scans import ScanCache
-from videoformat.convert.source import SourceEpisode, fingerprint_files
+from videoformat.convert.source import CodedSlice, SourceEpisode, fingerprint_files
 from videoformat.errors import DataError, InvalidArgumentError, UnsupportedStreamError
 from videoformat.index.features import parse_features
 from videoformat.index.schema import DatasetInfo
@@ -135,6 +135,10 @@ class VideoFilesConversion:
             "timestamp": pa.array(seconds, pa.float64()),
             "frame_index": pa.array(np.arange(scan.frame_count), pa.int64()),
         }
+
+    def coded(self, episode: SourceEpisode) -> dict[str, CodedSlice]:
+        """The file itself."""
+        return {CAMERA: CodedSlice(self._files[episode.number], 0, episode.length)}
 
     def pictures(self, episode: SourceEpisode) -> Iterator[dict[str, TimedPicture]]:
         """The frames of a file."""

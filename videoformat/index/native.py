@@ -15,9 +15,12 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from videoformat.bitstream.av1 import Av1Indexer
 from videoformat.bitstream.codecs import make_indexer, resets_decoding
+from videoformat.bitstream.h264 import H264Indexer
+from videoformat.bitstream.nal import to_annexb
 from videoformat.bitstream.picture import Picture, PictureType
 from videoformat.errors import DataError, UnsupportedStreamError
 
@@ -28,12 +31,14 @@ __all__ = ["CodedPicture", "CodedUnit", "IndexedStream", "StreamIndexer", "index
 class CodedUnit:
     """One access unit as a container gives it, in decode order.
 
-    ``data`` is in byte stream format (``bitstream.codecs.byte_stream``).
+    ``data`` are the bytes as they are stored, ``unit`` the same in the form that parsers take
+    (``bitstream.codecs.byte_stream``).
     ``pts`` may be None where the container has none. ``is_shown`` is False where an edit list keeps
     it out of the presentation.
     """
 
     data: bytes
+    unit: bytes
     pts: int | None
     is_shown: bool = True
 
@@ -123,22 +128,34 @@ class StreamIndexer:
         """
         position = len(self._pictures)
         number = self._units[-1][0] + 1 if self._units else 0
-        resets = self._resets(unit.data)
+        resets = self._resets(unit.unit)
         if resets:
             if self._fallback is not None:
                 self._end_fallback()
                 self._indexer = make_indexer(self._codec, self._configuration)
                 self._base = position
             self._sequence_start = position
-        found = None if self._fallback is not None else self._parse(unit.data)
+        found = None if self._fallback is not None else self._parse(unit.unit)
         if found is None:
             chained = () if position == self._sequence_start else (position - 1,)
             found = [_chained(position, chained, len(unit.data))]
+        elif self._codec != "av1":
+            # One picture a unit; lengths may take other space than start codes.
+            found = [replace(found[0], start=0, end=len(unit.data))]
         for picture in found:
             self._pictures.append(picture)
             self._units.append((number, unit.pts, unit.is_shown))
             self._restarts.append(resets)
             self._crcs.append(zlib.crc32(unit.data[picture.start : picture.end]))
+
+    @property
+    def configuration(self) -> bytes:
+        """What a decoder must be given before any picture, wherever the stream carried it."""
+        if isinstance(self._indexer, H264Indexer):
+            return to_annexb(self._indexer.configuration_nal_units) or self._configuration
+        if isinstance(self._indexer, Av1Indexer):
+            return self._indexer.sequence_header_obu
+        return self._configuration
 
     def _parse(self, data: bytes) -> list[Picture] | None:
         try:

@@ -75,6 +75,7 @@ class VideoFile:
         self.codec = context.codec.canonical_name
         self.width, self.height = stream.width, stream.height
         self.pixel_format = context.pix_fmt
+        self.extradata = bytes(context.extradata or b"")
         self.rate: Fraction | None = stream.average_rate or stream.guessed_rate
 
     def _open(self) -> av.container.InputContainer:

@@ -1,0 +1,156 @@
+"""Episodes of native video: coded pictures taken as they are, cut into chunks."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from videoformat.convert.source import CodedSlice, ConversionSource, SourceEpisode
+from videoformat.errors import (
+    BitstreamError,
+    CountMismatchError,
+    DataError,
+    UnsupportedStreamError,
+)
+from videoformat.index.features import Feature
+from videoformat.index.native_chunk import native_chunk
+from videoformat.index.pictures import ChunkKey
+from videoformat.index.rows import ChunkMedia
+from videoformat.media.coded import CodedFile, index_file
+from videoformat.media.episode import ChunkBounds, EncodedFrames
+
+__all__ = ["IndexedFiles", "native_chunks"]
+
+# Indexed files that are kept: episodes that share a file follow each other.
+CAPACITY = 4
+# A chunk may grow past its bound while no camera offers a frame to cut at, so many times.
+_STRETCH = 4
+
+
+class IndexedFiles:
+    """Video files, each indexed once, whoever asks first. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._files: OrderedDict[Path, CodedFile] = OrderedDict()
+        self._busy: dict[Path, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def get(self, path: Path) -> CodedFile:
+        """The indexed file; a second thread that asks waits for the first."""
+        with self._lock:
+            busy = self._busy.setdefault(path, threading.Lock())
+        with busy:
+            with self._lock:
+                found = self._files.get(path)
+                if found is not None:
+                    self._files.move_to_end(path)
+                    return found
+            found = index_file(path)
+            with self._lock:
+                self._files[path] = found
+                while len(self._files) > CAPACITY:
+                    self._files.popitem(last=False)
+                self._busy = {key: lock for key, lock in self._busy.items() if lock.locked()}
+            return found
+
+
+def open_slice(
+    files: IndexedFiles, episode: SourceEpisode, camera: Feature, part: CodedSlice
+) -> CodedFile:
+    """The indexed file of a camera, checked against the tables and the feature's shape."""
+    where = f"episode {episode.number}, camera {camera.key!r}"
+    try:
+        coded = files.get(part.path)
+    except UnsupportedStreamError as error:
+        raise UnsupportedStreamError(error.kind, f"{where}: {error.detail}") from error
+    except (BitstreamError, DataError) as error:
+        raise type(error)(f"{where}: {error}") from error
+    if coded.stream.frame_count != part.file_frame_count:
+        raise CountMismatchError(
+            f"{where}: the tables have {part.file_frame_count} rows for {part.path.name}, the video "
+            f"has {coded.stream.frame_count} frames"
+        )
+    if (coded.facts.width, coded.facts.height) != (camera.width, camera.height):
+        raise DataError(
+            f"{where}: {part.path.name} is {coded.facts.width}x{coded.facts.height}, the feature's "
+            f"shape is {camera.width}x{camera.height}"
+        )
+    return coded
+
+
+def cut_points(
+    length: int, cameras: Mapping[str, tuple[CodedFile, CodedSlice]], bounds: ChunkBounds
+) -> list[int]:
+    """Where chunks begin, in frames of the episode, and its length.
+
+    A chunk ends at a frame at which every camera has a random access point, so that no picture is
+    needed by two chunks; where none comes for long, it ends anyway and the pictures that both need
+    are kept twice.
+    """
+    points = [0]
+    size = 0
+    for frame in range(1, length):
+        size += sum(
+            _frame_size(coded, part.first_frame + frame - 1) for coded, part in cameras.values()
+        )
+        count = frame - points[-1]
+        full = count >= bounds.frames or size >= bounds.bytes
+        stretched = count >= _STRETCH * bounds.frames or size >= _STRETCH * bounds.bytes
+        clean = full and all(
+            _begins_here(coded, part.first_frame + frame) for coded, part in cameras.values()
+        )
+        if clean or stretched:
+            points.append(frame)
+            size = 0
+    return [*points, length]
+
+
+def _frame_size(coded: CodedFile, frame: int) -> int:
+    picture = coded.stream.pictures[coded.stream.frame_positions[frame]]
+    return picture.end - picture.start
+
+
+def _begins_here(coded: CodedFile, frame: int) -> bool:
+    return coded.stream.pictures[coded.stream.frame_positions[frame]].is_random_access
+
+
+def native_chunks(
+    files: IndexedFiles,
+    source: ConversionSource,
+    episode: SourceEpisode,
+    uid: str,
+    bounds: ChunkBounds,
+) -> Iterator[EncodedFrames]:
+    """The chunks of an episode, cameras cut at the same frames."""
+    slices = source.coded(episode)
+    cameras = {
+        key: (open_slice(files, episode, source.info.cameras[key], part), part)
+        for key, part in slices.items()
+    }
+    points = cut_points(episode.length, cameras, bounds)
+    for number, (begin, end) in enumerate(itertools.pairwise(points)):
+        key = ChunkKey(uid, number, begin, end - begin)
+        media = {
+            name: _chunk(key, coded, part.first_frame + begin)
+            for name, (coded, part) in cameras.items()
+        }
+        yield EncodedFrames(key, media)
+
+
+def _chunk(key: ChunkKey, coded: CodedFile, first_frame: int) -> ChunkMedia:
+    span = coded.stream.span(first_frame, key.frame_count)
+    first = coded.stream.pictures[span.start].unit
+    last = coded.stream.pictures[span.stop - 1].unit
+    units = coded.units(range(first, last + 1))
+    current: list[tuple[int, bytes]] = []
+
+    def unit_data(number: int) -> bytes:
+        while not current or current[-1][0] != number:
+            current[:] = [next(units)]
+        return current[-1][1]
+
+    return native_chunk(key, replace(coded.facts), coded.stream, first_frame, unit_data)
