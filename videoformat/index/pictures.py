@@ -266,6 +266,8 @@ class PictureIndex:
             _check_stored(key, facts, columns, stored, where)
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(f"{where}: the picture index cannot be read: {error}") from None
+        if facts.access not in ACCESS_KINDS:
+            raise DataError(f"{where}: the stream's access is {facts.access!r}")
         return PictureIndex(key=key, stream=facts, **columns)
 
 
@@ -309,10 +311,7 @@ def _stream_from_row(value: dict[str, Any], where: str) -> Stream:
         if value.get(item.name) is None and item.name not in nullable:
             raise DataError(f"{where}: the stream's {item.name} is null")
     facts: dict[str, Any] = {name: value.get(name) for name in _STREAM_FIELDS}
-    stream = Stream(**facts)
-    if stream.access not in ACCESS_KINDS:
-        raise DataError(f"{where}: the stream's access is {stream.access!r}")
-    return stream
+    return Stream(**facts)
 
 
 def place_pictures(
