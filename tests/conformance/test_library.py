@@ -1,7 +1,6 @@
 """Every vector, read by the library."""
 
 import hashlib
-from pathlib import Path
 from typing import Any
 
 import minimal_reader
