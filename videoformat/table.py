@@ -195,6 +195,12 @@ class Table:
         with _lance_errors(self.uri, "counting rows"):
             return int(self._dataset.count_rows())
 
+    def local_size(self) -> int | None:
+        """Bytes of every file of the dataset, older versions' too; None in an object store."""
+        if "://" in self.uri:
+            return None
+        return sum(path.stat().st_size for path in Path(self.uri).rglob("*") if path.is_file())
+
     def scan(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows in order, some columns, a bounded number of rows at a time."""
         self._check_columns(columns)

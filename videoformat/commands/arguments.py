@@ -1,0 +1,94 @@
+"""Arguments that several commands take, and how they are read."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from videoformat.dataset import Dataset
+from videoformat.table import Table
+
+__all__ = [
+    "Commands",
+    "add_command",
+    "add_dataset",
+    "add_json",
+    "add_storage_options",
+    "open_dataset",
+    "open_table",
+    "storage_options",
+    "version_of",
+]
+
+Commands = Any  # argparse names the type of add_subparsers only privately
+
+
+def add_command(
+    commands: Commands, name: str, summary: str, description: str, examples: str
+) -> argparse.ArgumentParser:
+    """A parser for one command, whose help ends in examples."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    return parser
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
+
+
+def add_storage_options(parser: argparse.ArgumentParser) -> None:
+    """``--storage-option``, for object stores."""
+    parser.add_argument(
+        "--storage-option",
+        action="append",
+        type=_pair,
+        default=[],
+        metavar="KEY=VALUE",
+        dest="storage_options",
+        help="an option for the object store, as Lance names it, such as aws_endpoint=http://… "
+        "(repeatable; the usual environment variables work too)",
+    )
+
+
+def add_dataset(parser: argparse.ArgumentParser) -> None:
+    """The dataset to read, and which version of it."""
+    parser.add_argument("uri", metavar="URI", help="a local path, s3://…, gs://…, az://…")
+    parser.add_argument(
+        "--version", metavar="N|TAG", help="a version by number or tag (default: the newest)"
+    )
+    add_storage_options(parser)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """``--json``, for scripts."""
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+
+
+def storage_options(args: argparse.Namespace) -> dict[str, str] | None:
+    """The options for the object store; None where there are none."""
+    return dict(args.storage_options) or None
+
+
+def version_of(args: argparse.Namespace) -> int | str | None:
+    """The version that was named: a number, or a tag."""
+    text: str | None = args.version
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text
+
+
+def open_table(args: argparse.Namespace) -> Table:
+    """The table of the dataset that was named."""
+    return Table.open(args.uri, storage_options=storage_options(args), version=version_of(args))
+
+
+def open_dataset(args: argparse.Namespace) -> Dataset:
+    """The dataset that was named."""
+    return Dataset(open_table(args))
