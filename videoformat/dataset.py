@@ -27,15 +27,26 @@ def open_dataset(
     uri: str | os.PathLike[str],
     storage_options: Mapping[str, str] | None = None,
     version: int | str | None = None,
+    *,
+    allowed_sources: Sequence[str | os.PathLike[str]] = (),
 ) -> Dataset:
     """Opens a dataset at a local path or in an object store (``s3://``, ``gs://``, ``az://``, …).
 
     ``storage_options`` go to the object store as Lance names them; the usual environment variables
     work too. ``version`` is a number or a tag; None is the newest, as it is now: what others append
-    later is not seen. Raises ``DatasetNotFoundError``, ``UnsupportedFormatError``, ``DataError``,
+    later is not seen. ``allowed_sources`` are the folders or URI prefixes whose files may be read
+    where a dataset keeps its media in its source's files (``convert(video="reference")``); none by
+    default, so that a dataset from a stranger makes no reader open other files. Raises ``DatasetNotFoundError``, ``UnsupportedFormatError``, ``DataError``,
     ``StoreError``.
     """
-    return Dataset(Table.open(uri, storage_options=storage_options, version=version))
+    table = Table.open(uri, storage_options=storage_options, version=version)
+    return Dataset(table, allowed_sources=[os.fspath(item) for item in allowed_sources])
+
+
+def _reopen(
+    uri: str, options: Mapping[str, str] | None, version: int, sources: Sequence[str]
+) -> Dataset:
+    return open_dataset(uri, options, version, allowed_sources=sources)
 
 
 class Dataset:
@@ -45,9 +56,10 @@ class Dataset:
     as its address and version.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, allowed_sources: Sequence[str] = ()) -> None:
         self._table = table
-        self._reader = Reader(table)
+        self._allowed_sources = tuple(allowed_sources)
+        self._reader = Reader(table, allowed_sources=self._allowed_sources)
         self.last_read: ReadReport | None = None
 
     def __repr__(self) -> str:
@@ -57,7 +69,12 @@ class Dataset:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_dataset, (self.uri, self._table.storage_options, self.version)
+        return _reopen, (
+            self.uri,
+            self._table.storage_options,
+            self.version,
+            self._allowed_sources,
+        )
 
     @property
     def uri(self) -> str:

@@ -11,6 +11,7 @@
     │   ├── CountMismatchError      two places that must agree on a count do not
     │   ├── StructureError          a chunk does not keep its reference structure's promise
     │   └── DecodeError             the decoder did not return exactly what was asked of it
+    ├── SourceNotAllowedError       media outside the dataset, in a place that was not allowed
     ├── NotFoundError               the caller named something that is not there
     │   ├── FrameNotFoundError      (also IndexError)
     │   ├── EpisodeNotFoundError    (also IndexError)
@@ -38,6 +39,7 @@ __all__ = [
     "FrameNotFoundError",
     "InvalidArgumentError",
     "NotFoundError",
+    "SourceNotAllowedError",
     "StoreError",
     "StructureError",
     "UnsupportedFormatError",
@@ -95,6 +97,10 @@ class StructureError(DataError):
 
 class DecodeError(DataError):
     """A decoder did not return exactly the frames that it was fed for."""
+
+
+class SourceNotAllowedError(VideoFormatError):
+    """A dataset keeps media in a file that the reader's user did not allow to be opened."""
 
 
 class NotFoundError(VideoFormatError):

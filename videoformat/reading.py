@@ -28,6 +28,7 @@ from videoformat.index.plan import ChunkPlan, plan_chunk
 from videoformat.index.schema import media_columns
 from videoformat.media.color import Color, to_rgb
 from videoformat.media.decoder import ClosureDecoder, DecodedPicture
+from videoformat.sources import AllowedSources
 from videoformat.table import Table
 
 __all__ = ["ChunkRead", "ReadPlan", "ReadReport", "Reader"]
@@ -170,8 +171,15 @@ class _Rewriters:
 class Reader:
     """Reads frames of one version of a dataset."""
 
-    def __init__(self, table: Table, *, index_cache_bytes: int = INDEX_CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        table: Table,
+        *,
+        index_cache_bytes: int = INDEX_CACHE_BYTES,
+        allowed_sources: Sequence[str] = (),
+    ) -> None:
         self.table = table
+        self._sources = AllowedSources(allowed_sources)
         self.cameras: Mapping[str, Feature] = table.info.cameras
         self._indexes = _IndexCache(index_cache_bytes)
         self._decoders = _DecoderPool()
@@ -203,11 +211,15 @@ class Reader:
         rows = sorted({row for row, _ in missing})
         columns = list(_KEY_COLUMNS)
         for camera in sorted({camera for _, camera in missing}):
-            columns += media_columns(self.cameras[camera])[1:]
+            columns += media_columns(self.cameras[camera])
         taken = self.table.take(rows, columns).combine_chunks()
         at_row = {row: at for at, row in enumerate(rows)}
         for row, camera in missing:
-            index = parse_index(taken, at_row[row], self.cameras[camera])
+            feature = self.cameras[camera]
+            index = parse_index(taken, at_row[row], feature)
+            # Taken, a blob column says where each blob lies.
+            place = taken.column(media_columns(feature)[0])[at_row[row]].as_py()
+            self._sources.check(place, index.stream)
             self._indexes.put((row, camera), index)
             yield (row, camera), index
 

@@ -28,7 +28,13 @@ from videoformat.errors import (
     StoreError,
     VideoFormatError,
 )
-from videoformat.index.schema import MEDIA_TYPE, METADATA_KEY, DatasetInfo, table_schema
+from videoformat.index.schema import (
+    EXTERNAL_MEDIA_TYPE,
+    MEDIA_TYPE,
+    METADATA_KEY,
+    DatasetInfo,
+    table_schema,
+)
 
 __all__ = ["Table", "address_of"]
 
@@ -86,7 +92,7 @@ def _lance_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with Lance's blob type for media columns."""
     fields = []
     for column in schema:
-        if column.type == MEDIA_TYPE:
+        if column.type in (MEDIA_TYPE, EXTERNAL_MEDIA_TYPE):
             blob = lance.blob.blob_field(column.name)
             metadata = {**(blob.metadata or {}), **(column.metadata or {})}
             fields.append(blob.with_metadata(metadata) if metadata else blob)
@@ -102,6 +108,15 @@ def _lance_rows(rows: pa.Table) -> pa.Table:
     for column, values in zip(rows.schema, rows.columns, strict=True):
         if column.type == MEDIA_TYPE:
             columns.append(lance.blob.blob_array(values.to_pylist()))
+        elif column.type == EXTERNAL_MEDIA_TYPE:
+            columns.append(
+                lance.blob.blob_array(
+                    [
+                        lance.blob.Blob.from_uri(item["uri"], item["position"], item["size"])
+                        for item in values.to_pylist()
+                    ]
+                )
+            )
         else:
             columns.append(values)
     return pa.Table.from_arrays(columns, schema=schema)
@@ -267,6 +282,10 @@ class Table:
                     data_storage_version=STORAGE_VERSION,
                     enable_stable_row_ids=True,
                     storage_options=self.storage_options,
+                    # Which of them a reader follows is the reader's decision (allowed_sources).
+                    allow_external_blob_outside_bases=any(
+                        column.type == EXTERNAL_MEDIA_TYPE for column in rows.schema
+                    ),
                 )
             )
 

@@ -41,7 +41,7 @@ from videoformat.writer import frame_rate
 
 __all__ = ["ConvertReport", "Progress", "convert"]
 
-NATIVE = "native"
+NATIVE, REFERENCE = "native", "reference"
 BATCH_EPISODES = 32
 BATCH_BYTES = 64 * 2**20
 BATCH_SECONDS = 10.0
@@ -134,7 +134,9 @@ def convert(
     """Converts a LeRobot dataset (v2.0, v2.1, v3.0) or video files.
 
     ``video`` says how: ``DDRA(...)`` or the name of one of its profiles re-encodes (default:
-    ``DDRA()``); ``"native"`` keeps every H.264, HEVC or AV1 picture as it is. ``episodes`` are the source's own episode numbers, None
+    ``DDRA()``); ``"native"`` keeps every H.264, HEVC or AV1 picture as it is;
+    ``"reference"`` stores no media at all and points into the source's files, which then must stay
+    as they are (MP4, MOV, Matroska; readers say with ``allowed_sources`` which files they follow). ``episodes`` are the source's own episode numbers, None
     for all. ``workers`` are threads, None for one a core. Run again after an interruption, it
     continues after the last episode that was stored; where everything is there, it does nothing.
 
@@ -170,16 +172,17 @@ def convert(
     )
 
 
-def _structure(video: DDRA | str | None) -> DDRA | None:
-    """The reference structure to encode; None keeps the pictures as they are."""
+def _structure(video: DDRA | str | None) -> DDRA | str:
+    """The reference structure to encode, or how the pictures are kept as they are."""
     if video is None or isinstance(video, DDRA):
         return video or DDRA()
-    if video == NATIVE:
-        return None
+    if video in (NATIVE, REFERENCE):
+        return video
     if isinstance(video, str) and video in PROFILES:
         return DDRA(profile=cast("ProfileName", video))
     raise InvalidArgumentError(
-        f"video is {video!r}, expected vf.DDRA(...), {NATIVE!r} or one of {', '.join(PROFILES)}"
+        f"video is {video!r}, expected vf.DDRA(...), {NATIVE!r}, {REFERENCE!r} or one of "
+        f"{', '.join(PROFILES)}"
     )
 
 
@@ -202,14 +205,14 @@ def _choose(origin: ConversionSource, episodes: Iterable[int] | None) -> list[So
 def _open_target(
     origin: ConversionSource,
     uri: str | os.PathLike[str],
-    structure: DDRA | None,
+    structure: DDRA | str,
     storage_options: Mapping[str, str] | None,
 ) -> Table:
     """The table to append to: a new one, or the one that an earlier run of this began."""
     made_by: dict[str, Any] = {
         "kind": origin.kind,
         "fingerprint": origin.fingerprint,
-        "video": structure.describe() if structure else NATIVE,
+        "video": structure.describe() if isinstance(structure, DDRA) else structure,
     }
     if not Table.exists(uri, storage_options=storage_options):
         facts = origin.info
@@ -234,7 +237,7 @@ class _Run:
         self,
         origin: ConversionSource,
         table: Table,
-        structure: DDRA | None,
+        structure: DDRA | str,
         bounds: ChunkBounds,
         workers: int,
         todo: list[SourceEpisode],
@@ -345,14 +348,21 @@ class _Run:
         buffer = EpisodeRowsBuffer(self.table)
         first: EncodedFrames | None = None
         chunks = (
-            native_chunks(self.files, self.origin, episode, uid, self.bounds)
-            if self.structure is None
-            else self._encoded_chunks(self.structure, episode, uid)
+            self._encoded_chunks(self.structure, episode, uid)
+            if isinstance(self.structure, DDRA)
+            else native_chunks(
+                self.files,
+                self.origin,
+                episode,
+                uid,
+                self.bounds,
+                in_place=self.structure == REFERENCE,
+            )
         )
         for chunk in chunks:
             if self.shared.cancelled.is_set():
                 raise _CancelledError
-            if self.structure is None:
+            if not isinstance(self.structure, DDRA):
                 self.shared.add(chunk.key.frame_count, 0)
             self.shared.add(0, chunk.byte_count)
             if chunk.key.chunk_index == 0:

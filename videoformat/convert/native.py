@@ -17,9 +17,9 @@ from videoformat.errors import (
     UnsupportedStreamError,
 )
 from videoformat.index.features import Feature
-from videoformat.index.native_chunk import native_chunk
+from videoformat.index.native_chunk import native_chunk, reference_chunk
 from videoformat.index.pictures import ChunkKey
-from videoformat.index.rows import ChunkMedia
+from videoformat.index.rows import ChunkMedia, ExternalRange
 from videoformat.media.coded import CodedFile, index_file
 from videoformat.media.episode import ChunkBounds, EncodedFrames
 
@@ -124,8 +124,13 @@ def native_chunks(
     episode: SourceEpisode,
     uid: str,
     bounds: ChunkBounds,
+    *,
+    in_place: bool = False,
 ) -> Iterator[EncodedFrames]:
-    """The chunks of an episode, cameras cut at the same frames."""
+    """The chunks of an episode, cameras cut at the same frames.
+
+    ``in_place``: the media stays in the source's files, and the chunks say where.
+    """
     slices = source.coded(episode)
     cameras = {
         key: (open_slice(files, episode, source.info.cameras[key], part), part)
@@ -135,7 +140,7 @@ def native_chunks(
     for number, (begin, end) in enumerate(itertools.pairwise(points)):
         key = ChunkKey(uid, number, begin, end - begin)
         media = {
-            name: _chunk(key, coded, part.first_frame + begin)
+            name: (_chunk_in_place if in_place else _chunk)(key, coded, part.first_frame + begin)
             for name, (coded, part) in cameras.items()
         }
         yield EncodedFrames(key, media)
@@ -154,3 +159,10 @@ def _chunk(key: ChunkKey, coded: CodedFile, first_frame: int) -> ChunkMedia:
         return current[-1][1]
 
     return native_chunk(key, replace(coded.facts), coded.stream, first_frame, unit_data)
+
+
+def _chunk_in_place(key: ChunkKey, coded: CodedFile, first_frame: int) -> ChunkMedia:
+    path = coded.path.resolve()
+    facts = replace(coded.facts, source_uri=path.as_uri(), source_size=path.stat().st_size)
+    index, start, end = reference_chunk(key, facts, coded.stream, first_frame, coded.positions)
+    return ChunkMedia(ExternalRange(path.as_uri(), start, end - start), index)

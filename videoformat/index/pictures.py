@@ -51,7 +51,8 @@ class Stream:
     ``length4`` (or 1 to 3) or ``obu``. ``closure_bound`` is the most pictures that any frame's
     closure has. ``access`` says how a closure is fed: ``direct`` as it is, ``rewrite`` with slice
     headers rewritten, ``sequential`` where only the pictures since a random access point will do.
-    ``encoder`` is JSON about how the pictures were made, for people.
+    ``encoder`` is JSON about how the pictures were made, for people. ``source_uri`` and
+    ``source_size`` name the file that holds the media where the dataset does not, and its size.
     """
 
     codec: str
@@ -74,6 +75,8 @@ class Stream:
     access: str
     access_reason: str | None
     encoder: str | None
+    source_uri: str | None
+    source_size: int | None
     media_size: int
 
     @property
@@ -306,7 +309,7 @@ def _check_stored(
 
 
 def _stream_from_row(value: dict[str, Any], where: str) -> Stream:
-    nullable = {"interval", "access_reason", "encoder"}
+    nullable = {"interval", "access_reason", "encoder", "source_uri", "source_size"}
     for item in STREAM_TYPE:
         if value.get(item.name) is None and item.name not in nullable:
             raise DataError(f"{where}: the stream's {item.name} is null")

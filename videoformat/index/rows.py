@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -12,16 +12,25 @@ import pyarrow as pa
 from videoformat.errors import CountMismatchError, DataError
 from videoformat.index.features import Feature
 from videoformat.index.pictures import ChunkKey, PictureIndex
-from videoformat.index.schema import DatasetInfo, media_columns, table_schema
+from videoformat.index.schema import EXTERNAL_MEDIA_TYPE, DatasetInfo, media_columns, table_schema
 
-__all__ = ["ChunkMedia", "EpisodeFacts", "chunk_row", "frame_values"]
+__all__ = ["ChunkMedia", "EpisodeFacts", "ExternalRange", "chunk_row", "frame_values"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalRange:
+    """Media that stays where it is: bytes ``position`` to ``position + size`` of a file."""
+
+    uri: str
+    position: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkMedia:
     """One camera's part of a chunk: the pictures' bytes in stored order, and their index."""
 
-    media: bytes
+    media: bytes | ExternalRange
     index: PictureIndex
 
 
@@ -62,7 +71,13 @@ def chunk_row(
         if feature.is_camera:
             media, pictures, stream = media_columns(feature)
             part = cameras[feature.key]
-            cells[media] = part.media
+            if isinstance(part.media, ExternalRange):
+                columns[media] = pa.array([asdict(part.media)], EXTERNAL_MEDIA_TYPE)
+                at = schema.get_field_index(media)
+                field_here = schema.field(at).with_type(EXTERNAL_MEDIA_TYPE)
+                schema = schema.set(at, field_here)
+            else:
+                cells[media] = part.media
             columns[pictures] = _one_list(part.index.to_arrow())
             cells[stream] = part.index.stream_value()
         else:

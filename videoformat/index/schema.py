@@ -17,6 +17,7 @@ from videoformat.index.features import Feature, parse_features
 
 __all__ = [
     "EPISODE_FIELDS",
+    "EXTERNAL_MEDIA_TYPE",
     "FEATURE_KEY",
     "FORMAT_VERSION",
     "MEDIA_TYPE",
@@ -36,6 +37,14 @@ KNOWN_WRITER_FLAGS: frozenset[str] = frozenset()
 
 # In the table this is Lance's blob type (version 2); here it stands for the bytes themselves.
 MEDIA_TYPE = pa.large_binary()
+# Media that stays in a file of its own: the bytes ``position`` to ``position + size`` of ``uri``.
+EXTERNAL_MEDIA_TYPE = pa.struct(
+    [
+        pa.field("uri", pa.string()),
+        pa.field("position", pa.uint64()),
+        pa.field("size", pa.uint64()),
+    ]
+)
 
 PICTURE_TYPE = pa.struct(
     [
@@ -75,6 +84,8 @@ STREAM_TYPE = pa.struct(
         pa.field("access", pa.string()),
         pa.field("access_reason", pa.string()),
         pa.field("encoder", pa.string()),
+        pa.field("source_uri", pa.string()),
+        pa.field("source_size", pa.int64()),
         pa.field("media_size", pa.int64()),
         pa.field("checksum", pa.uint32()),
     ]

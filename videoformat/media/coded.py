@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ class _Place:
     crc32: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CodedFile:
     """An indexed video file. ``facts`` are those of its stream; times are in its time base."""
 
@@ -47,6 +48,7 @@ class CodedFile:
     places: tuple[_Place, ...]
     byte_count: int
 
+    @cached_property
     def positions(self) -> dict[int, int]:
         """Each access unit's first byte in the file, by number.
 
@@ -182,6 +184,8 @@ def index_file(path: str | Path) -> CodedFile:
             access="sequential",
             access_reason=None,
             encoder=None,
+            source_uri=None,
+            source_size=None,
             media_size=0,
         )
         fps = float(video.rate) if video.rate else 30.0

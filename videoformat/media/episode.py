@@ -58,7 +58,9 @@ class EncodedFrames:
     @property
     def byte_count(self) -> int:
         """Bytes of media."""
-        return sum(len(camera.media) for camera in self.cameras.values())
+        return sum(
+            len(camera.media) for camera in self.cameras.values() if isinstance(camera.media, bytes)
+        )
 
 
 class _CameraChunk:
@@ -127,6 +129,8 @@ class _CameraChunk:
             access="direct",
             access_reason=None,
             encoder=json.dumps(structure.describe(), ensure_ascii=False),
+            source_uri=None,
+            source_size=None,
             media_size=0,
         )
 
