@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import itertools
 import sys
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,8 @@ def test_closures_groups_and_ranges_are_the_expected_ones(vector: Vector) -> Non
             assert list(indexes) == [chunk["row"] for chunk in facts["chunks"]]
             for chunk in facts["chunks"]:
                 pictures = indexes[chunk["row"]]
+                whole = byte_ranges(pictures, list(range(len(pictures))))
+                assert whole == [[0, sum(picture["size"] for picture in pictures)]]
                 assert [p["references"] for p in pictures] == chunk["references"]
                 by_offset = sorted(range(len(pictures)), key=lambda at: pictures[at]["offset"])
                 assert by_offset == chunk["order"]
@@ -78,6 +81,29 @@ def test_closures_groups_and_ranges_are_the_expected_ones(vector: Vector) -> Non
                 closed = minimal_reader.closure(pictures, positions(pictures, request["frames"]))
                 assert minimal_reader.split_groups(pictures, closed) == request["groups"]
                 assert byte_ranges(pictures, closed) == request["ranges"]
+
+
+@pytest.mark.parametrize("vector", GOOD, ids=str)
+def test_every_chunk_keeps_the_promise_of_ddra(vector: Vector) -> None:
+    """bitstream.md, section 6, word by word."""
+    reader = minimal_reader.Reader(vector.path)
+    for episode, expected in enumerate(vector.expected["episodes"]):
+        for row, held in reader.chunks(episode).items():
+            for camera in expected["cameras"]:
+                pictures, stream = reader.index(camera, row, held)
+                assert (stream["structure"], stream["closure_bound"] <= 3) == ("ddra", True)
+                shown = {picture["frame_index"]: at for at, picture in enumerate(pictures)}
+                assert None not in shown
+                anchors = [f for f in held if pictures[shown[f]]["is_reference"]]
+                assert (anchors[0], anchors[-1]) == (held[0], held[-1])
+                for frame in anchors:
+                    picture = pictures[shown[frame]]
+                    assert (picture["references"], picture["is_random_access"]) == ([], True)
+                for before, after in itertools.pairwise(anchors):
+                    assert after - before <= stream["interval"]
+                    around = {shown[before], shown[after]}
+                    for frame in range(before + 1, after):
+                        assert set(pictures[shown[frame]]["references"]) <= around
 
 
 def positions(pictures: list[dict[str, Any]], frames: list[int]) -> list[int]:
