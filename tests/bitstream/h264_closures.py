@@ -1,8 +1,9 @@
 """Random closures of a stream, rewritten, decoded and compared with the whole stream's pixels.
 
-Run as a script it goes over all settings with as many requests as asked for::
+Run as a script it goes over all settings, and as many random ones as asked for, with as many
+requests each as asked for::
 
-    python tests/bitstream/h264_closures.py 200
+    python tests/bitstream/h264_closures.py 200 50
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if __name__ == "__main__":
 
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bitstream.h264_streams import SETTINGS, EncodedStream, decode, decode_groups, stream
+from bitstream.h264_streams import SETTINGS, EncodedStream, decode, decode_groups, encode, stream
 
 from videoformat.bitstream.closure import ClosurePicture
 from videoformat.bitstream.h264 import H264Indexer
@@ -121,17 +122,52 @@ def check(source: IndexedStream, wanted: Sequence[Sequence[int]]) -> Outcome:
     return outcome
 
 
+def random_settings(rng: random.Random) -> tuple[str, dict[str, str]]:
+    """x264-params and options from all that bears on references, lists, order and weights."""
+    params = {
+        "bframes": rng.choice([0, 1, 2, 3, 5, 8, 16]),
+        "b-adapt": rng.choice([0, 1, 2]),
+        "b-pyramid": rng.choice(["none", "strict", "normal"]),
+        "ref": rng.choice([1, 2, 3, 4, 6, 8, 16]),
+        "weightp": rng.choice([0, 1, 2]),
+        "weightb": rng.choice([0, 1]),
+        "direct": rng.choice(["none", "spatial", "temporal", "auto"]),
+        "slices": rng.choice([1, 1, 1, 2, 4]),
+        "cabac": rng.choice([0, 1]),
+        "open-gop": rng.choice([0, 1]),
+        "keyint": rng.choice([5, 12, 30, 250]),
+        "min-keyint": rng.choice([1, 3, 30]),
+        "scenecut": rng.choice([0, 40]),
+        "8x8dct": rng.choice([0, 1]),
+        "constrained-intra": rng.choice([0, 0, 1]),
+        "intra-refresh": rng.choice([0, 0, 0, 1]),
+    }
+    if rng.random() < 0.25:
+        params[rng.choice(["tff", "bff"])] = 1
+    options = {
+        "preset": rng.choice(["ultrafast", "superfast", "veryfast", "medium", "slower"]),
+        "pixel_format": rng.choice(["yuv420p"] * 4 + ["yuv420p10le", "yuv422p", "yuv444p", "gray"]),
+    }
+    return ":".join(f"{name}={value}" for name, value in params.items()), options
+
+
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    count, settings = (int(argument) for argument in (*sys.argv[1:], "100", "0")[:2])
+    streams = {name: (stream(name, 150), name) for name in SETTINGS}
+    rng = random.Random(settings)
+    for number in range(settings):
+        params, options = random_settings(rng)
+        streams[f"random {number}"] = (encode(params, 150, **options), f"{params} {options}")
     failed = False
-    for name in sys.argv[2:] or SETTINGS:
-        source = indexed(stream(name, 150))
-        outcome = check(source, requests(source, count, seed=len(name)))
-        failed |= bool(outcome.wrong or outcome.missing)
-        kept = outcome.pictures
+    for name, (encoded, description) in streams.items():
+        source = indexed(encoded)
+        outcome = check(source, requests(source, count, seed=len(description)))
+        wrong = bool(outcome.wrong or outcome.missing)
+        failed |= wrong
         print(
-            f"{name}: {outcome.targets} pictures in {count} closures, {outcome.wrong} wrong, "
-            f"{outcome.missing} missing, {1e6 * outcome.seconds / kept:.0f} us a kept picture",
+            f"{description if wrong else name}: {outcome.targets} pictures in {count} "
+            f"closures, {outcome.wrong} wrong, {outcome.missing} missing, "
+            f"{1e6 * outcome.seconds / outcome.pictures:.0f} us a kept picture",
             flush=True,
         )
     sys.exit(failed)
