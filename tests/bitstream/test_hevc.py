@@ -194,6 +194,28 @@ def test_a_stream_that_starts_at_a_cra_picture():
     assert set(decoded) == {p.position for p in part if p.is_shown}
 
 
+def test_bla_pictures_begin_sequences():
+    stream = encode(STREAMS["open gop"]["params"])
+    units = []
+    for access_unit in stream.access_units:
+        nal_units = split_annexb(access_unit)
+        spliced = [
+            bytes([16 << 1, unit[1]]) + unit[2:] if unit[0] >> 1 == 21 else unit
+            for unit in nal_units
+        ]
+        units.append(to_annexb(spliced))
+    pictures = index(units)
+    starts = [p for p in pictures if p.detail.nal_unit_type == 16]
+    assert len(starts) > 1
+    # The most significant bits of the order count start anew (8.3.1).
+    assert all(p.order_count == p.detail.slice_segments[0].slice_pic_order_cnt_lsb for p in starts)
+    decoded = decode([list(enumerate(units))])
+    assert set(decoded) == {p.position for p in pictures if p.is_shown}
+    assert any(not p.is_shown for p in pictures)
+    whole = decode_all(stream)
+    assert decoded == {position: whole[position] for position in decoded}
+
+
 def test_leading_pictures_after_an_end_of_sequence_are_not_decodable():
     stream = encode(STREAMS["open gop"]["params"] + ":bframes=2")
     units = list(stream.access_units)

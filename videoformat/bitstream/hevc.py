@@ -20,7 +20,7 @@ from videoformat.bitstream.hevc_nal import (
     CRA_NUT,
     EOB_NUT,
     EOS_NUT,
-    base_layer_units,
+    base_layer_units_of,
     is_coded_slice_segment,
     is_irap,
     is_leading,
@@ -28,13 +28,12 @@ from videoformat.bitstream.hevc_nal import (
     is_sub_layer_non_reference,
 )
 from videoformat.bitstream.hevc_parameter_sets import parse_configuration
+from videoformat.bitstream.hevc_references import ReferencePictures
 from videoformat.bitstream.hevc_slice import (
-    I_SLICE,
     SliceSegmentHeader,
     parse_slice_segment_header,
 )
 from videoformat.bitstream.hevc_sps import SequenceParameterSet
-from videoformat.bitstream.nal import split_annexb, split_length_prefixed
 from videoformat.bitstream.picture import Picture, PictureType
 from videoformat.errors import BitstreamError, UnsupportedStreamError
 
@@ -77,8 +76,7 @@ class HevcIndexer:
         self._parameter_sets, self._length_size = parse_configuration(configuration)
         self._sps: SequenceParameterSet | None = None
         self._position = 0
-        # Marked "used for reference", by order count (8.3.2).
-        self._decoded: dict[int, int] = {}
+        self._references = ReferencePictures()
         self._previous_order_count = 0  # of prevTid0Pic (8.3.1)
         self._begins_sequence = True  # the next picture is the first, or follows an end of sequence
         self._rasl_is_decodable = False
@@ -120,11 +118,11 @@ class HevcIndexer:
         is_decodable = self._rasl_is_decodable or not is_rasl(nal_unit_type)
         lists: tuple[tuple[int, ...], ...] = ()
         if starts:
-            self._decoded.clear()
+            self._references.clear()
         elif is_decodable:
-            lists = self._reference_lists(order_count, segments)
+            lists = self._references.lists(self._position, order_count, segments)
         if is_decodable:
-            self._decoded[order_count] = self._position
+            self._references.add(self._position, order_count)
         picture = Picture(
             position=self._position,
             order_count=order_count,
@@ -147,12 +145,7 @@ class HevcIndexer:
         """The headers of the access unit's slice segments, and whether a sequence ends after it."""
         segments: list[SliceSegmentHeader] = []
         ends_sequence = False
-        units = (
-            split_length_prefixed(access_unit, self._length_size)
-            if self._length_size
-            else split_annexb(access_unit)
-        )
-        for nal_unit_type, unit in base_layer_units(units):
+        for nal_unit_type, unit in base_layer_units_of(access_unit, self._length_size):
             if is_coded_slice_segment(nal_unit_type):
                 segment, _ = parse_slice_segment_header(nal_unit_type, unit, self._parameter_sets)
                 if segment.first_slice_segment_in_pic_flag and segments:
@@ -205,48 +198,6 @@ class HevcIndexer:
         ):
             self._previous_order_count = order_count
         return order_count
-
-    def _reference_lists(
-        self, order_count: int, segments: Sequence[SliceSegmentHeader]
-    ) -> tuple[tuple[int, ...], ...]:
-        """Applies the reference picture set (8.3.2), then builds each slice's lists (8.3.4)."""
-        before = self._decoded
-        ref_pic_set = segments[0].short_term_ref_pic_set
-        pictures = ref_pic_set.negative_pics + ref_pic_set.positive_pics
-        named = [order_count + delta for delta, _ in pictures]
-        # A picture that is named but absent is kept out: it matters only where a list has it.
-        self._decoded = {poc: before[poc] for poc in named if poc in before}
-        if segments[0].slice_type == I_SLICE and len(segments) == 1:
-            return ()
-        st_curr_before = [order_count + delta for delta, used in ref_pic_set.negative_pics if used]
-        st_curr_after = [order_count + delta for delta, used in ref_pic_set.positive_pics if used]
-        candidates = (st_curr_before + st_curr_after, st_curr_after + st_curr_before)
-        lists = []
-        for segment in segments:
-            for size, entries, initial in zip(
-                segment.num_ref_idx_active, segment.list_entries, candidates, strict=True
-            ):
-                if not size:
-                    continue
-                if not initial:
-                    raise BitstreamError(
-                        f"picture {self._position} has a P or B slice, but no usable picture in its "
-                        "reference picture set"
-                    )
-                if entries is None:
-                    # RefPicListTemp repeats the candidates until the list is full (8-8, 8-10).
-                    named = (initial * (size // len(initial) + 1))[:size]
-                else:
-                    named = [initial[index] for index in entries]
-                try:
-                    lists.append(tuple([self._decoded[poc] for poc in named]))
-                except KeyError as error:
-                    raise UnsupportedStreamError(
-                        "missing reference",
-                        f"picture {self._position} refers to PicOrderCntVal {error.args[0]}, "
-                        f"those kept are {sorted(self._decoded)}",
-                    ) from None
-        return tuple(lists)
 
 
 _PICTURE_TYPES: tuple[PictureType, PictureType, PictureType] = ("B", "P", "I")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from videoformat.bitstream.nal import split_annexb, split_length_prefixed
 from videoformat.errors import BitstreamError
 
 __all__ = [
-    "BLA_N_LP",
     "BLA_W_LP",
-    "BLA_W_RADL",
     "CRA_NUT",
     "EOB_NUT",
     "EOS_NUT",
@@ -25,6 +24,7 @@ __all__ = [
     "TRAIL_R",
     "VPS_NUT",
     "base_layer_units",
+    "base_layer_units_of",
     "is_coded_slice_segment",
     "is_idr",
     "is_irap",
@@ -40,8 +40,6 @@ RADL_R = 7
 RASL_N = 8
 RASL_R = 9
 BLA_W_LP = 16
-BLA_W_RADL = 17
-BLA_N_LP = 18
 IDR_W_RADL = 19
 IDR_N_LP = 20
 CRA_NUT = 21
@@ -97,3 +95,10 @@ def base_layer_units(nal_units: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             raise BitstreamError("nuh_temporal_id_plus1 of a NAL unit is 0")
         if not (unit[0] & 1 or unit[1] & 0xF8):
             yield unit[0] >> 1, unit
+
+
+def base_layer_units_of(access_unit: bytes, length_size: int) -> Iterator[tuple[int, bytes]]:
+    """The same of an access unit; ``length_size`` is as in ``CodecConfiguration``."""
+    if length_size:
+        return base_layer_units(split_length_prefixed(access_unit, length_size))
+    return base_layer_units(split_annexb(access_unit))

@@ -23,7 +23,7 @@ from videoformat.bitstream.hevc_nal import (
     RASL_N,
     TRAIL_N,
     TRAIL_R,
-    base_layer_units,
+    base_layer_units_of,
     is_coded_slice_segment,
     is_idr,
     is_irap,
@@ -40,7 +40,7 @@ from videoformat.bitstream.hevc_rewrite_headers import (
 )
 from videoformat.bitstream.hevc_rps import MAXIMUM_PICTURES
 from videoformat.bitstream.hevc_slice import SliceSegmentHeader, parse_slice_segment_header
-from videoformat.bitstream.nal import split_annexb, split_length_prefixed, to_annexb
+from videoformat.bitstream.nal import to_annexb
 from videoformat.errors import DataError, UnsupportedStreamError
 
 __all__ = ["HevcRewriter"]
@@ -98,14 +98,9 @@ class HevcRewriter:
     def _slice_segments(
         self, picture: ClosurePicture
     ) -> list[tuple[bytes, SliceSegmentHeader, str]]:
-        units = (
-            split_length_prefixed(picture.access_unit, self._length_size)
-            if self._length_size
-            else split_annexb(picture.access_unit)
-        )
         segments = [
             (unit, *parse_slice_segment_header(nal_unit_type, unit, self._parameter_sets))
-            for nal_unit_type, unit in base_layer_units(units)
+            for nal_unit_type, unit in base_layer_units_of(picture.access_unit, self._length_size)
             if is_coded_slice_segment(nal_unit_type)
         ]
         if not segments:

@@ -9,6 +9,11 @@ from videoformat.bitstream.hevc_nal import is_idr, is_irap
 from videoformat.bitstream.hevc_parameter_sets import ParameterSets
 from videoformat.bitstream.hevc_pps import PictureParameterSet
 from videoformat.bitstream.hevc_rps import ShortTermRefPicSet, parse_st_ref_pic_set
+from videoformat.bitstream.hevc_slice_lists import (
+    ListEntries,
+    parse_ref_pic_lists_modification,
+    skip_pred_weight_table,
+)
 from videoformat.bitstream.hevc_sps import SequenceParameterSet
 from videoformat.bitstream.nal import unescape
 from videoformat.errors import UnsupportedStreamError
@@ -25,8 +30,10 @@ __all__ = [
 B_SLICE, P_SLICE, I_SLICE = 0, 1, 2
 
 _EMPTY = ShortTermRefPicSet()
-# Most headers fit; one that does not is read again from the whole NAL unit.
+# Most headers fit the first; one that does not is read again from the second, which holds the longest
+# that a level allows: entry points of 440 tiles or of 528 rows in 20 columns, of 4 bytes (table A.8).
 _PREFIX = 96
+_LONGEST = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class SliceSegmentHeader:
     short_term_ref_pic_set: ShortTermRefPicSet = _EMPTY
     slice_temporal_mvp_enabled_flag: bool = False
     num_ref_idx_active: tuple[int, int] = (0, 0)
-    list_entries: tuple[tuple[int, ...] | None, tuple[int, ...] | None] = (None, None)
+    list_entries: ListEntries = (None, None)
     collocated_from_l0_flag: bool = True
     collocated_ref_idx: int = 0
     slice_qp_delta: int = 0
@@ -92,7 +99,7 @@ def parse_slice_segment_header(
     except OutOfBitsError:
         if len(nal_unit) <= _PREFIX:
             raise
-        reader = BitReader(unescape(nal_unit[2:]), where)
+        reader = BitReader(unescape(nal_unit[2:_LONGEST]), where)
         header = _slice_segment_header(reader, nal_unit_type, temporal_id, parameter_sets)
     return header, reader.bits
 
@@ -174,7 +181,7 @@ def _slice_segment_header(
         if chroma:
             slice_sao |= flag("slice_sao_chroma_flag")
     active = (0, 0)
-    list_entries: tuple[tuple[int, ...] | None, tuple[int, ...] | None] = (None, None)
+    list_entries: ListEntries = (None, None)
     lists_modification = lists_modification_end = None
     collocated_from_l0_flag = True
     collocated_ref_idx = 0
@@ -190,7 +197,7 @@ def _slice_segment_header(
             active = (active[0], 0)
         lists_modification = reader.position
         if pps.lists_modification_present_flag:
-            list_entries = _ref_pic_lists_modification(
+            list_entries = parse_ref_pic_lists_modification(
                 reader, ref_pic_set.used_by_curr_pic, active, is_b=is_b
             )
         lists_modification_end = reader.position
@@ -205,7 +212,7 @@ def _slice_segment_header(
             if size > 1:
                 collocated_ref_idx = ue("collocated_ref_idx", size - 1)
         if pps.weighted_bipred_flag if is_b else pps.weighted_pred_flag:
-            _pred_weight_table(reader, active, chroma=chroma)
+            skip_pred_weight_table(reader, active, chroma=chroma)
         ue("five_minus_max_num_merge_cand", 4)
     slice_qp_delta = reader.se("slice_qp_delta")
     if pps.pps_slice_chroma_qp_offsets_present_flag:
@@ -252,43 +259,6 @@ def _slice_segment_header(
         slice_qp_delta,
         num_entry_point_offsets,
     )
-
-
-def _ref_pic_lists_modification(
-    reader: BitReader, num_pic_total_curr: int, active: tuple[int, int], *, is_b: bool
-) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """``ref_pic_lists_modification()`` (7.3.6.2), present where more than one picture is usable."""
-    entries: list[tuple[int, ...] | None] = [None, None]
-    if num_pic_total_curr > 1:
-        bits = (num_pic_total_curr - 1).bit_length()
-        for index in range(2 if is_b else 1):
-            if reader.flag(f"ref_pic_list_modification_flag_l{index}"):
-                name = f"list_entry_l{index}"
-                found = tuple(reader.u(bits, name) for _ in range(active[index]))
-                if max(found) >= num_pic_total_curr:
-                    raise reader.error(name, max(found), f"below {num_pic_total_curr}")
-                entries[index] = found
-    return entries[0], entries[1]
-
-
-def _pred_weight_table(reader: BitReader, active: tuple[int, int], *, chroma: bool) -> None:
-    """``pred_weight_table()`` (7.3.6.3), of a picture that never refers to itself."""
-    reader.ue("luma_log2_weight_denom", 7)
-    if chroma:
-        reader.se("delta_chroma_log2_weight_denom")
-    for size in active:
-        # luma_weight_flag of every entry, then chroma_weight_flag of every entry.
-        luma = reader.u(size, "luma_weight_flag")
-        chromas = reader.u(size, "chroma_weight_flag") if chroma else 0
-        if luma or chromas:
-            for entry in reversed(range(size)):
-                if luma >> entry & 1:
-                    reader.se("delta_luma_weight")
-                    reader.se("luma_offset")
-                if chromas >> entry & 1:
-                    for _ in range(2):
-                        reader.se("delta_chroma_weight")
-                        reader.se("delta_chroma_offset")
 
 
 def _entry_points_and_extension(
