@@ -5,6 +5,7 @@ import os
 import random
 from dataclasses import replace
 
+import av
 import av.logging
 import pytest
 from bitstream.hevc_oracle import derive
@@ -439,3 +440,28 @@ def test_a_configuration_with_damage_is_an_error():
     sps = split_annexb(configuration)[1]
     with pytest.raises(BitstreamError, match="SPS"):
         HevcRewriter(to_annexb([sps[:20]]))
+
+
+@pytest.mark.shared_data
+def test_closures_of_an_open_gop_file(shared):
+    with av.open(str(shared / "data/cases/open_gop_hevc.mp4")) as container:
+        video = container.streams.video[0]
+        record = bytes(video.codec_context.extradata)
+        units = [bytes(packet) for packet in container.demux(video) if packet.size]
+    indexer = HevcIndexer(record)
+    pictures = [found for unit in units for found in indexer.push(unit)]
+    expected = decode([list(enumerate(units))], record)
+    assert len(expected) == len(pictures)
+    rewriter = HevcRewriter(record)
+    groups = []
+    for target in random.Random(0).sample(range(len(pictures)), 20):
+        needed = [
+            ClosurePicture(at, pictures[at].order_count, pictures[at].reference_lists, units[at])
+            for at in closure(pictures, [target])
+        ]
+        rewritten = rewriter.rewrite(needed)
+        groups.append(list(zip([p.position for p in needed], rewritten, strict=True)))
+    for group in groups:
+        for position, frame in decode([group], rewriter.configuration).items():
+            assert frame == expected[position]
+    assert sum(map(len, groups)) == sum(len(decode([g], rewriter.configuration)) for g in groups)
