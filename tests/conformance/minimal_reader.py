@@ -1,7 +1,7 @@
-"""A reader written from ``spec/v1`` alone; it imports nothing of the package.
+"""A reader written from ``spec/v1`` alone, for H.264 and HEVC byte streams with access ``direct``.
 
-It favours being short over being fast. ``Reader`` takes an Arrow file of rows or a Lance dataset.
-Section numbers are those of format.md (F), table.md (T) and bitstream.md (B).
+``Reader`` takes an Arrow file of rows or a Lance dataset. F, T and B are sections of format.md,
+table.md and bitstream.md.
 """
 
 import json
@@ -25,13 +25,15 @@ KEY = ["episode_uid", "chunk_index", "first_frame", "frame_count"]
 STREAM = (  # noqa: SIM905 - T3, in the order of the checksum
     "codec width height decoded_width decoded_height pixel_format color_matrix color_range "
     "color_primaries color_transfer time_base_numerator time_base_denominator framing "
-    "configuration structure interval closure_bound access access_reason encoder media_size"
+    "configuration structure interval closure_bound access access_reason encoder source_uri "
+    "source_size media_size"
 ).split()
 PICTURES = (  # noqa: SIM905 - T2
     "frame_index pts poc picture_type is_random_access is_reference offset size references "
     "reference_lists crc32"
 ).split()
-NULLABLE = {"interval", "access_reason", "encoder", "frame_index", "pts", "poc", "reference_lists"}
+NULLABLE = {"interval", "access_reason", "encoder", "source_uri", "source_size"}
+NULLABLE |= {"frame_index", "pts", "poc", "reference_lists"}
 NULLS = {"frame_index": -1, "pts": -(2**63), "poc": -(2**63)}
 
 
@@ -104,9 +106,7 @@ class Reader:
 
     def index(self, camera, row, frames):
         """The picture index and the stream of a chunk, checked (T2, T3, T4, B4)."""
-        _, pictures_column, stream_column = columns_of(camera)
-        pictures = self.table[pictures_column][row].as_py()
-        stream = self.table[stream_column][row].as_py()
+        pictures, stream = (self.table[name][row].as_py() for name in columns_of(camera)[1:])
         require(pictures is not None and stream is not None, "the index is null")
         cell_of = [(STREAM, stream), *((PICTURES, picture) for picture in pictures)]
         nulls = {name for names, cell in cell_of for name in names if cell[name] is None}
@@ -187,8 +187,8 @@ def decode(stream, units, targets):
     except av.error.FFmpegError as error:
         raise RefusedError(f"the decoder refused pictures {list(units)}: {error}") from None
     tags = [frame.pts for frame in out]
-    complete = targets & set(units) <= set(tags) <= set(units) and len(set(tags)) == len(tags)
-    require(complete, f"of the pictures {list(units)} came {tags}")
+    exact = targets & set(units) <= set(tags) <= set(units) and len(set(tags)) == len(tags)
+    require(exact, f"of the pictures {list(units)} came {tags}")
     for frame in out:
         if frame.pts in targets:
             found = [frame.width, frame.height, frame.format.name.replace("yuvj", "yuv")]

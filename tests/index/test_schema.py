@@ -8,7 +8,7 @@ from typing import Any
 import make_schema
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from videoformat.errors import DataError, InvalidArgumentError, UnsupportedFormatError
@@ -153,6 +153,7 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(st.text(max_size=5), JSON, max_size=3)
 
 
+@settings(max_examples=50)
 @given(
     st.dictionaries(KEYS, DECLARATIONS, min_size=1, max_size=5),
     st.lists(st.text(max_size=5), max_size=3),
