@@ -9,8 +9,8 @@ from bitstream.trace import trace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from videoformat.bitstream.av1_color import Av1ColorConfig
 from videoformat.bitstream.av1_sequence import (
-    Av1ColorConfig,
     Av1DecoderModelInfo,
     Av1OperatingPoint,
     Av1SequenceHeader,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
-
 from videoformat.bitstream.av1_frame import (
     PRIMARY_REF_NONE,
     Av1FrameHeader,
     FrameType,
 )
+from videoformat.bitstream.av1_frame_size import frame_size, frame_size_with_refs
 from videoformat.bitstream.av1_references import (
     NUM_REF_FRAMES,
     REFS_PER_FRAME,
@@ -23,14 +21,6 @@ from videoformat.errors import BitstreamError, UnsupportedStreamError
 __all__ = ["parse_frame_header"]
 
 _ALL_FRAMES = 0xFF
-
-
-class _FrameSize(NamedTuple):
-    frame_width: int
-    upscaled_width: int
-    frame_height: int
-    render_width: int
-    render_height: int
 
 
 class _HeaderReader:
@@ -54,50 +44,6 @@ class _HeaderReader:
         packed = self.r.u(count * bits, name)
         mask = (1 << bits) - 1
         return tuple([packed >> shift & mask for shift in range((count - 1) * bits, -1, -bits)])
-
-    def frame_size(self, *, override: bool) -> _FrameSize:
-        """``frame_size`` and ``render_size`` (AV1 5.9.5, 5.9.6)."""
-        r, sequence = self.r, self.sequence
-        width, height = sequence.max_frame_width, sequence.max_frame_height
-        if override:
-            width = r.u(sequence.frame_width_bits, "frame_width_minus_1") + 1
-            height = r.u(sequence.frame_height_bits, "frame_height_minus_1") + 1
-            if width > sequence.max_frame_width or height > sequence.max_frame_height:
-                raise r.error(
-                    "frame size",
-                    f"{width}x{height}",
-                    f"at most {sequence.max_frame_width}x{sequence.max_frame_height}",
-                )
-        frame_width = self.superres(width)
-        render_width, render_height = width, height
-        if r.flag("render_and_frame_size_different"):
-            render_width = r.u(16, "render_width_minus_1") + 1
-            render_height = r.u(16, "render_height_minus_1") + 1
-        return _FrameSize(frame_width, width, height, render_width, render_height)
-
-    def superres(self, upscaled_width: int) -> int:
-        """``superres_params`` (AV1 5.9.8): the coded width of a frame."""
-        if not self.sequence.enable_superres or not self.r.flag("use_superres"):
-            return upscaled_width
-        # SUPERRES_DENOM_MIN is 9, SUPERRES_NUM is 8.
-        denominator = self.r.u(3, "coded_denom") + 9
-        return (upscaled_width * 8 + denominator // 2) // denominator
-
-    def frame_size_with_refs(
-        self, slots: ReferenceSlots, ref_frame_idx: Iterable[int]
-    ) -> _FrameSize:
-        """``frame_size_with_refs`` (AV1 5.9.7)."""
-        for index in ref_frame_idx:
-            if self.r.flag("found_ref"):
-                slot = slots.require(index, "found_ref")
-                return _FrameSize(
-                    self.superres(slot.upscaled_width),
-                    slot.upscaled_width,
-                    slot.frame_height,
-                    slot.render_width,
-                    slot.render_height,
-                )
-        return self.frame_size(override=True)
 
     def buffer_removal_times(self, temporal_id: int, spatial_id: int) -> None:
         model = self.sequence.decoder_model_info
@@ -184,7 +130,7 @@ def parse_frame_header(
     ref_frame_idx: tuple[int, ...] = ()
     use_ref_frame_mvs = False
     if is_intra:
-        size = h.frame_size(override=override)
+        size = frame_size(r, sequence, override=override)
     else:
         short_signaling = sequence.enable_order_hint and r.flag("frame_refs_short_signaling")
         derived: tuple[int, ...] = ()
@@ -197,9 +143,9 @@ def parse_frame_header(
             )
         ref_frame_idx = _ref_frame_idx(h, slots, derived, current_frame_id)
         if override and not error_resilient_mode:
-            size = h.frame_size_with_refs(slots, ref_frame_idx)
+            size = frame_size_with_refs(r, sequence, slots, ref_frame_idx)
         else:
-            size = h.frame_size(override=override)
+            size = frame_size(r, sequence, override=override)
         if not integer_mv:
             r.skip(1, "allow_high_precision_mv")
         if not r.flag("is_filter_switchable"):
