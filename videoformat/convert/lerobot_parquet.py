@@ -49,16 +49,22 @@ def parquet_errors(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def open_parquet(path: Path, name: str) -> Iterator[pq.ParquetFile]:
+def open_parquet(
+    path: Path, name: str, metadata: pq.FileMetaData | None = None
+) -> Iterator[pq.ParquetFile]:
     """An open file whose column names are unique and whose rows are not beyond all bounds.
 
-    Whatever Arrow raises while it is open becomes a ``DataError``: a damaged footer is noticed at
+    ``metadata`` is the file's footer, where it was read before. Whatever Arrow raises while it is open becomes a ``DataError``: a damaged footer is noticed at
     the first look at any part of it.
     """
     with (
         parquet_errors(name),
         pq.ParquetFile(
-            path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True
+            path,
+            metadata=metadata,
+            buffer_size=1 << 20,
+            pre_buffer=False,
+            page_checksum_verification=True,
         ) as file,
     ):
         columns = file.schema_arrow.names
@@ -81,19 +87,29 @@ def integers(column: pa.ChunkedArray, where: str) -> npt.NDArray[np.int64]:
 
 
 class RowReader:
-    """Reads runs of rows; the last row group that was larger than a run is kept decoded."""
+    """Reads runs of rows.
 
-    __slots__ = ("_kept",)
+    The last footer is kept (a table of 100,000 episodes has thousands of row groups, which take
+    longer to parse than one of them takes to read), and the last row group that was larger than a
+    run stays decoded.
+    """
+
+    __slots__ = ("_footer", "_kept")
 
     def __init__(self) -> None:
+        self._footer: tuple[Path, pq.FileMetaData, npt.NDArray[np.int64]] | None = None
         self._kept: tuple[tuple[Path, int, tuple[str, ...]], pa.Table] | None = None
 
     def read(self, rows: Rows, columns: Sequence[str]) -> pa.Table:
         """The columns of a run, in the order asked; row groups outside the run are not read."""
         if missing := [name for name in columns if name not in rows.columns]:
             raise DataError(f"{rows.name}: there is no column {missing[0]}")
-        with open_parquet(rows.path, rows.name) as file:
-            parts = list(self._parts(file, rows, list(columns)))
+        footer = self._footer
+        known = footer[1] if footer is not None and footer[0] == rows.path else None
+        with open_parquet(rows.path, rows.name, known) as file:
+            if footer is None or known is None:
+                self._footer = footer = (rows.path, file.metadata, _group_starts(file))
+            parts = list(self._parts(file, footer[2], rows, list(columns)))
         found = sum(part.num_rows for part in parts)
         if not parts or found != rows.count:
             raise CountMismatchError(
@@ -101,15 +117,17 @@ class RowReader:
             )
         return pa.concat_tables(parts)
 
-    def _parts(self, file: pq.ParquetFile, rows: Rows, columns: list[str]) -> Iterator[pa.Table]:
+    def _parts(
+        self, file: pq.ParquetFile, starts: npt.NDArray[np.int64], rows: Rows, columns: list[str]
+    ) -> Iterator[pa.Table]:
         end = rows.start + rows.count
-        first = 0
-        for group in range(file.metadata.num_row_groups):
-            size = file.metadata.row_group(group).num_rows
+        group = max(int(np.searchsorted(starts, rows.start, side="right")) - 1, 0)
+        while group < len(starts) - 1 and starts[group] < end:
+            first, size = int(starts[group]), int(starts[group + 1] - starts[group])
             start, stop = max(rows.start - first, 0), min(end - first, size)
             if start < stop:
-                yield from self._part(file, rows, columns, group, start, stop)
-            first += size
+                yield from self._part(file, rows, columns, group, start, stop, size)
+            group += 1
 
     def _part(
         self,
@@ -119,8 +137,8 @@ class RowReader:
         group: int,
         start: int,
         stop: int,
+        size: int,
     ) -> Iterator[pa.Table]:
-        size = file.metadata.row_group(group).num_rows
         key = (rows.path, group, tuple(columns))
         kept = self._kept
         if kept is not None and kept[0] == key:
@@ -147,6 +165,15 @@ class RowReader:
                 return
         if parts:
             self._kept = (key, pa.concat_tables(parts))
+
+
+def _group_starts(file: pq.ParquetFile) -> npt.NDArray[np.int64]:
+    """The first row of every row group, and the number of all rows."""
+    metadata = file.metadata
+    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    if any(size < 0 for size in sizes):
+        raise ValueError("a row group of less than no rows")
+    return np.cumsum([0, *sizes])
 
 
 def _batches(
