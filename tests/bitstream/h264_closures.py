@@ -8,6 +8,7 @@ requests each as asked for::
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 import time
@@ -36,6 +37,7 @@ class IndexedStream:
     whole: dict[int, bytes]
 
 
+@functools.cache
 def indexed(encoded: EncodedStream) -> IndexedStream:
     indexer = H264Indexer(encoded.configuration)
     pictures = tuple(indexer.push(unit)[0] for unit in encoded.access_units)

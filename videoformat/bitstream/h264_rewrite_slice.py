@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,15 +72,19 @@ def _modification(entries: Sequence[int], frame_num: int) -> str:
     new = ["1"]
     predicted = frame_num
     for entry in entries:
-        difference = (entry - predicted) % _MAX_FRAME_NUM
-        if 0 < difference < _MAX_FRAME_NUM // 2:
-            new.append(ue_bits(1) + ue_bits(difference - 1))
-        else:
-            # The same picture again is MaxPicNum less.
-            new.append(ue_bits(0) + ue_bits(_MAX_FRAME_NUM - difference - 1))
+        new.append(_difference_of_pic_nums((entry - predicted) % _MAX_FRAME_NUM))
         predicted = entry
     new.append(_END_OF_MODIFICATIONS)
     return "".join(new)
+
+
+@functools.lru_cache(maxsize=1024)
+def _difference_of_pic_nums(difference: int) -> str:
+    """``modification_of_pic_nums_idc`` and ``abs_diff_pic_num_minus1``."""
+    if 0 < difference < _MAX_FRAME_NUM // 2:
+        return ue_bits(1) + ue_bits(difference - 1)
+    # The same picture again is MaxPicNum less.
+    return ue_bits(0) + ue_bits(_MAX_FRAME_NUM - difference - 1)
 
 
 def _marking(picture: PictureHeader) -> str:
