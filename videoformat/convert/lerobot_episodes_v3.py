@@ -3,8 +3,6 @@
 Strategy: the tables say where an episode's frames are by ``from_timestamp``, a sum of floats that
 drifts from the frames it stands for. Only the *order* of those timestamps is used: within one video
 file the episodes follow each other, so the lengths before an episode say which frame is its first.
-Rows are found by the data file's own ``episode_index`` column, because the converter from v2.1
-leaves stale pointers at the boundary between two files.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from videoformat.convert.lerobot_data_files import DataFiles
 from videoformat.convert.lerobot_episode import EpisodeEntry, VideoSlice, check_episodes
 from videoformat.convert.lerobot_file_groups import FileGroups
 from videoformat.convert.lerobot_info import MAX_COUNT, LeRobotInfo
@@ -27,7 +26,6 @@ from videoformat.convert.lerobot_parquet import (
     parquet_errors,
 )
 from videoformat.convert.lerobot_paths import DatasetRoot
-from videoformat.convert.lerobot_runs import EpisodeRuns, FileRuns
 from videoformat.errors import CountMismatchError, DataError
 
 __all__ = ["EpisodesV3"]
@@ -69,9 +67,7 @@ class EpisodesV3:
         self._root = root
         self._info = info
         self._notes = notes
-        self._runs = EpisodeRuns()
         self._reader = RowReader()
-        self._elsewhere: dict[int, list[Rows]] | None = None
         self._names = root.glob(f"{EPISODES}/*/*.parquet")
         if not self._names:
             raise DataError(f"{EPISODES}: there is no table {EPISODES}/*/*.parquet")
@@ -89,10 +85,14 @@ class EpisodesV3:
         self.lengths: _Integers = integer["length"]
         check_episodes(info, self.indices, self.lengths, EPISODES)
         self._check_pointers(integer)
-        self._files = FileGroups(integer["data/chunk_index"], integer["data/file_index"])
-        self._from: _Integers = integer["dataset_from_index"]
-        self._file_from: _Integers = self._files.minima(self._from)
-        self._file_rows: _Integers = self._files.sums(self.lengths)
+        self._data = DataFiles(
+            root,
+            info.data_path,
+            FileGroups(integer["data/chunk_index"], integer["data/file_index"]),
+            integer["dataset_from_index"],
+            self.lengths,
+            notes,
+        )
         self._cameras: dict[str, _Camera] = {}
         for key in info.keys_of("video"):
             prefix = f"videos/{key}"
@@ -221,76 +221,7 @@ class EpisodesV3:
 
     def rows(self, position: int) -> Rows:
         """Where the episode's rows are, by the data file's own ``episode_index`` column."""
-        name = self._data_name(position)
-        length = int(self.lengths[position])
-        path = self._root.find(name, f"episode {position}")
-        if path is None:
-            return self._find_elsewhere(position, f"{name}, which is not there")
-        file = self._runs.of(path, name)
-        start = int(self._from[position] - self._file_from[position])
-        if file.runs is None:
-            self._check_unnamed(position, file)
-            return Rows(path, name, start, length, file.columns)
-        run = file.runs.get(position)
-        if run is None:
-            return self._find_elsewhere(position, f"{name}, where it has no rows")
-        if run[1] != length:
-            raise CountMismatchError(
-                f"episode {position}: {EPISODES} says {length} rows, {name} holds {run[1]}"
-            )
-        if run[0] != start:
-            self._notes.add(
-                "dataset_from_index",
-                f"episode {position}: dataset_from_index says row {start} of {name}, its "
-                f"episode_index column says row {run[0]}; the column is followed",
-            )
-        return Rows(path, name, run[0], length, file.columns)
-
-    def _check_unnamed(self, position: int, file: FileRuns) -> None:
-        """Without an ``episode_index`` column, the numbers of the tables must all agree."""
-        rows = int(self._file_rows[position])
-        before = int(self._files.sums_before(self.lengths)[position])
-        start = int(self._from[position] - self._file_from[position])
-        if file.num_rows != rows or start != before:
-            raise CountMismatchError(
-                f"episode {position}: {EPISODES} says row {start} of {file.name}, after {before} "
-                f"rows of other episodes, and {rows} rows in all; the file holds {file.num_rows}, "
-                "without an episode_index column"
-            )
-
-    def _data_name(self, position: int) -> str:
-        return self._info.data_path.path(self._files.fields(position))
-
-    def _find_elsewhere(self, position: int, pointer: str) -> Rows:
-        """Resolves a stale pointer: looks for the episode's rows in every data file there is.
-
-        LeRobot itself reads all files of the folder and needs the pointers for downloads only, so
-        datasets with wrong ones are in use.
-        """
-        if self._elsewhere is None:
-            self._elsewhere = {}
-            for name in self._root.glob(self._info.data_path.pattern):
-                path = self._root.require(name, f"episode {position}")
-                file = self._runs.of(path, name)
-                for episode, (start, count) in (file.runs or {}).items():
-                    rows = Rows(path, name, start, count, file.columns)
-                    self._elsewhere.setdefault(episode, []).append(rows)
-        found = self._elsewhere.get(position, [])
-        where = f"episode {position}: {EPISODES} points at {pointer}"
-        if len(found) != 1:
-            files = " and ".join(rows.name for rows in found) or "no other data file"
-            raise DataError(f"{where}; {files} {'have' if found else 'has'} rows of it")
-        length = int(self.lengths[position])
-        if found[0].count != length:
-            raise CountMismatchError(
-                f"{where}; {found[0].name} holds {found[0].count} rows of it, expected {length}"
-            )
-        self._notes.add(
-            "stale",
-            f"{where}; its rows are in {found[0].name}. Such pointers are resolved by the "
-            "episode_index column",
-        )
-        return found[0]
+        return self._data.rows(position)
 
 
 def _floats(column: pa.ChunkedArray, where: str) -> npt.NDArray[np.float64]:
