@@ -18,7 +18,6 @@ from videoformat.index.features import parse_features
 from videoformat.index.rows import EpisodeFacts, chunk_row
 from videoformat.index.schema import KNOWN_WRITER_FLAGS, DatasetInfo
 from videoformat.index.values import FrameValues, check_image, check_keys, check_value
-from videoformat.media.color import RGB_COLOR, rgb_to_picture
 from videoformat.media.episode import ChunkBounds, EncodedFrames, EpisodeEncoder, TimedPicture
 from videoformat.media.gop import DDRA
 from videoformat.table import Table
@@ -226,7 +225,7 @@ class Writer:
         }
         images = {key: check_image(feature, frame[key]) for key, feature in info.cameras.items()}
         pictures = {
-            key: TimedPicture(rgb_to_picture(image), RGB_COLOR, self._frame_count, 1 / self._rate)
+            key: TimedPicture.of_rgb(image, self._frame_count, 1 / self._rate)
             for key, image in images.items()
         }
         values |= self._automatic_values(frame, values)

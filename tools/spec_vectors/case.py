@@ -15,7 +15,6 @@ from videoformat.index.features import Feature, parse_features
 from videoformat.index.rows import EpisodeFacts, chunk_row
 from videoformat.index.schema import DatasetInfo
 from videoformat.index.values import FrameValues, check_value
-from videoformat.media.color import RGB_COLOR, rgb_to_picture
 from videoformat.media.episode import ChunkBounds, EncodedFrames, EpisodeEncoder, TimedPicture
 from videoformat.media.gop import DDRA
 
@@ -99,11 +98,13 @@ def _pictures(case: Case, episode: int, number: int) -> dict[str, TimedPicture]:
     pictures = {}
     for at, (key, (width, height)) in enumerate(case.cameras.items()):
         shift = number + 50 * at + 100 * episode
+        time_base = Fraction(1, FPS)
         if case.color == "full":
-            picture, color = full_range_picture(width, height, shift), FULL_RANGE
+            picture = full_range_picture(width, height, shift)
+            timed = TimedPicture(picture, FULL_RANGE, width, height, number, time_base)
         else:
-            picture, color = rgb_to_picture(rgb_frame(width, height, shift)), RGB_COLOR
-        pictures[key] = TimedPicture(picture, color, number, Fraction(1, FPS))
+            timed = TimedPicture.of_rgb(rgb_frame(width, height, shift), number, time_base)
+        pictures[key] = timed
     return pictures
 
 

@@ -15,7 +15,6 @@ from videoformat.convert.source import CodedSlice, SourceEpisode, fingerprint_fi
 from videoformat.errors import CountMismatchError, DataError, UnsupportedStreamError
 from videoformat.index.features import parse_features
 from videoformat.index.schema import DatasetInfo
-from videoformat.media.color import picture_of
 from videoformat.media.episode import TimedPicture
 from videoformat.media.images import decode_image
 from videoformat.writer import frame_rate
@@ -136,8 +135,7 @@ class LeRobotConversion:
                         f"video has {scan.frame_count} frames"
                     )
                 for pts, frame in video.frames(part.first_frame, part.frame_count):
-                    picture, color = picture_of(frame)
-                    yield TimedPicture(picture, color, pts, scan.time_base)
+                    yield TimedPicture.of_frame(frame, pts, scan.time_base)
         except UnsupportedStreamError as error:
             raise UnsupportedStreamError(error.kind, f"{where}: {error.detail}") from error
         except DataError as error:
@@ -147,8 +145,7 @@ class LeRobotConversion:
         period: Fraction = 1 / frame_rate(self.info.fps)
         for index, data in enumerate(self._source.images(episode, key)):
             where = f"episode {episode.episode_index}, camera {key!r}, row {index}"
-            picture, color = picture_of(decode_image(data, where))
-            yield TimedPicture(picture, color, index, period)
+            yield TimedPicture.of_frame(decode_image(data, where), index, period)
 
     def describe(self) -> dict[str, Any]:
         """What is stored about the source."""

@@ -13,7 +13,6 @@ from videoformat.convert.source import CodedSlice, SourceEpisode, fingerprint_fi
 from videoformat.errors import DataError, InvalidArgumentError, UnsupportedStreamError
 from videoformat.index.features import parse_features
 from videoformat.index.schema import DatasetInfo
-from videoformat.media.color import picture_of
 from videoformat.media.demux import VideoFile
 from videoformat.media.episode import TimedPicture
 
@@ -147,8 +146,7 @@ class VideoFilesConversion:
             with self._scans.open(self._files[episode.number]) as video:
                 time_base = video.scan().time_base
                 for pts, frame in video.frames():
-                    picture, color = picture_of(frame)
-                    yield {CAMERA: TimedPicture(picture, color, pts, time_base)}
+                    yield {CAMERA: TimedPicture.of_frame(frame, pts, time_base)}
         except UnsupportedStreamError as error:
             raise UnsupportedStreamError(error.kind, f"{where}: {error.detail}") from error
         except DataError as error:

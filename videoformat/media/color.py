@@ -19,7 +19,16 @@ from av.video.reformatter import ColorRange, Colorspace, Interpolation
 
 from videoformat.errors import UnsupportedStreamError
 
-__all__ = ["RGB_COLOR", "Color", "color_of", "picture_of", "rgb_to_picture", "tag", "to_rgb"]
+__all__ = [
+    "RGB_COLOR",
+    "Color",
+    "coded_side",
+    "color_of",
+    "picture_of",
+    "rgb_to_picture",
+    "tag",
+    "to_rgb",
+]
 
 # The names are FFmpeg's for the code points of ITU-T H.273.
 MATRICES: Final = {
@@ -127,20 +136,24 @@ def tag(target: Any, color: Color) -> None:
 _INWARD = Interpolation.BILINEAR | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INP
 _DEEP_GRAY = ("gray9", "gray10", "gray12", "gray14", "gray16", "grayf")
 PIXEL_FORMAT: Final = "yuv420p"
+# x265 takes no smaller pictures; to H.264 they cost nothing, whose macroblocks are of this size.
+MINIMUM_SIDE: Final = 16
 
 
-def _even(side: int) -> int:
-    return side + (side & 1)
+def coded_side(side: int) -> int:
+    """How long a frame's side is where it is encoded: even, since 4:2:0 is, and not too small."""
+    return max(MINIMUM_SIDE, side + (side & 1))
 
 
 def rgb_to_picture(rgb: np.ndarray[Any, np.dtype[np.uint8]]) -> av.VideoFrame:
     """A frame, uint8 [H, W, 3], as a yuv420p picture in ``RGB_COLOR``.
 
-    A side of odd length gets its last row or column once more, since 4:2:0 has even sides.
+    Its last row and column are repeated up to ``coded_side``.
     """
     height, width = rgb.shape[:2]
-    if (height | width) & 1:
-        rgb = np.pad(rgb, ((0, height & 1), (0, width & 1), (0, 0)), mode="edge")
+    rows, columns = coded_side(height) - height, coded_side(width) - width
+    if rows or columns:
+        rgb = np.pad(rgb, ((0, rows), (0, columns), (0, 0)), mode="edge")
     frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(rgb), format="rgb24")
     return _rgb_frame_to_picture(frame)
 
@@ -159,7 +172,7 @@ def _rgb_frame_to_picture(frame: av.VideoFrame) -> av.VideoFrame:
 
 
 def picture_of(frame: av.VideoFrame) -> tuple[av.VideoFrame, Color]:
-    """A decoded frame as a yuv420p picture with even sides, and its colour.
+    """A decoded frame as a yuv420p picture with sides of ``coded_side``, and its colour.
 
     A yuv420p frame keeps every sample. Other layouts are converted once, in their own matrix and
     range; RGB goes to ``RGB_COLOR``. Raises ``UnsupportedStreamError`` for what 8-bit 4:2:0 cannot
@@ -193,10 +206,10 @@ def picture_of(frame: av.VideoFrame) -> tuple[av.VideoFrame, Color]:
 
 
 def _padded(frame: av.VideoFrame) -> av.VideoFrame:
-    """The same samples in a yuv420p frame of even sides; edges are repeated."""
-    if frame.format.name == PIXEL_FORMAT and not (frame.width | frame.height) & 1:
+    """The same samples in a yuv420p frame with sides of ``coded_side``; edges are repeated."""
+    width, height = coded_side(frame.width), coded_side(frame.height)
+    if frame.format.name == PIXEL_FORMAT and (frame.width, frame.height) == (width, height):
         return frame
-    width, height = _even(frame.width), _even(frame.height)
     padded = av.VideoFrame(width, height, PIXEL_FORMAT)
     for source, target in zip(frame.planes, padded.planes, strict=True):
         samples = _samples(source)

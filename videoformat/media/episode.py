@@ -6,17 +6,26 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-
-import av
+from typing import TYPE_CHECKING, Any
 
 from videoformat.errors import DataError, InvalidArgumentError
 from videoformat.index.build import build_chunk
 from videoformat.index.features import Feature
 from videoformat.index.pictures import ChunkKey, Stream
 from videoformat.index.rows import ChunkMedia
-from videoformat.media.color import PIXEL_FORMAT, Color
+from videoformat.media.color import (
+    PIXEL_FORMAT,
+    RGB_COLOR,
+    Color,
+    picture_of,
+    rgb_to_picture,
+)
 from videoformat.media.encoder import ChunkEncoder, EncodedChunk
 from videoformat.media.gop import DDRA, DDRA_CLOSURE_BOUND, check_ddra
+
+if TYPE_CHECKING:
+    import av
+    import numpy as np
 
 __all__ = ["ChunkBounds", "EncodedFrames", "EpisodeEncoder", "TimedPicture"]
 
@@ -40,12 +49,32 @@ class ChunkBounds:
 
 @dataclass(frozen=True, slots=True)
 class TimedPicture:
-    """A picture to encode: yuv420p with even sides, its colour, its exact time."""
+    """A picture to encode and its exact time.
+
+    ``picture`` is yuv420p with sides of ``coded_side``, of which the frame, of ``width`` and
+    ``height``, is the top left part.
+    """
 
     picture: av.VideoFrame
     color: Color
+    width: int
+    height: int
     pts: int
     time_base: Fraction
+
+    @staticmethod
+    def of_rgb(
+        rgb: np.ndarray[Any, np.dtype[np.uint8]], pts: int, time_base: Fraction
+    ) -> TimedPicture:
+        """A frame that came as uint8 [H, W, 3]."""
+        height, width = rgb.shape[:2]
+        return TimedPicture(rgb_to_picture(rgb), RGB_COLOR, width, height, pts, time_base)
+
+    @staticmethod
+    def of_frame(frame: av.VideoFrame, pts: int, time_base: Fraction) -> TimedPicture:
+        """A decoded frame. Raises ``UnsupportedStreamError`` as ``picture_of`` does."""
+        picture, color = picture_of(frame)
+        return TimedPicture(picture, color, frame.width, frame.height, pts, time_base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +106,10 @@ class _CameraChunk:
         )
 
     def push(self, timed: TimedPicture) -> None:
-        picture = timed.picture
-        size = (picture.width, picture.height)
-        expected = (self.camera.width + (self.camera.width & 1),
-                    self.camera.height + (self.camera.height & 1))  # fmt: skip
-        if size != expected:
+        if (timed.width, timed.height) != (self.camera.width, self.camera.height):
             raise DataError(
-                f"camera {self.camera.key!r}: a frame of {size[0]}x{size[1]}, the feature's shape "
-                f"is {self.camera.width}x{self.camera.height}"
+                f"camera {self.camera.key!r}: a frame of {timed.width}x{timed.height}, the "
+                f"feature's shape is {self.camera.width}x{self.camera.height}"
             )
         if timed.color != self.encoder.color:
             raise DataError(
@@ -97,7 +122,7 @@ class _CameraChunk:
                 f"{timed.time_base} within an episode"
             )
         self.pts.append(timed.pts)
-        self.encoder.push(picture)
+        self.encoder.push(timed.picture)
 
     def finish(self, key: ChunkKey) -> ChunkMedia:
         encoded = self.encoder.finish()
