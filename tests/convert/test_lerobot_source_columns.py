@@ -82,6 +82,7 @@ def test_lists(tmp_path: Path, dtype: str, shape: tuple[int, ...], store: str) -
     array = values(dtype, 3, shape)
     source = open_with(tmp_path, dtype, shape, [nested(array, dtype, store)])
     got = source.table(source.episodes[0]).column(KEY)
+    assert source.arrow_types[KEY] == got.type
     size = math.prod(shape)
     assert got.type == pa.list_(arrow(dtype), size)
     assert got.to_pylist() == array.reshape(3, size).tolist()

@@ -50,7 +50,7 @@ def test_missing_episodes_are_left_out_and_noted(tmp_path: Path) -> None:
     path.write_text(f"{lines[0]}\n{lines[2]}\n")
     edit_info(tmp_path, total_episodes=2, total_frames=4)
     source = LeRobotSource(tmp_path)
-    assert [e.episode_index for e in source.episodes] == [0, 2]
+    assert [e.episode_index for e in source.episodes] == source.episode_indices == [0, 2]
     assert source.table(source.episodes[1]).column("episode_index").to_pylist() == [2, 2, 2]
     assert source.episodes[1].stats == {"timestamp": {"count": [3]}}
     assert any("left out" in note for note in source.notes)

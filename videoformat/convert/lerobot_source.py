@@ -147,6 +147,12 @@ class LeRobotSource:
         """The episodes in order of their index, each read when asked for."""
         return _Episodes(self._table, self.video_keys)
 
+    @property
+    def episode_indices(self) -> list[int]:
+        """The ``episode_index`` of every episode, in order, without reading the episodes."""
+        indices: list[int] = self._table.indices.tolist()
+        return indices
+
     def _rows(self, episode: LeRobotEpisode) -> Rows:
         position = int(np.searchsorted(self._table.indices, episode.episode_index))
         if position == len(self.episodes) or self._table.indices[position] != episode.episode_index:
