@@ -1,6 +1,5 @@
 """Rewritten H.264 closures: the bits by hand, and what is refused."""
 
-
 import pytest
 from bitstream import h264_syntax
 from bitstream.h264_syntax import B, I, P, coded_slice, nal_unit, unit
