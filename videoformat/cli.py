@@ -17,7 +17,12 @@ from typing import NoReturn
 
 from videoformat.commands import convert, frames, info, plan, verify
 from videoformat.commands.selection import joined_negatives
-from videoformat.errors import InvalidArgumentError, NotFoundError, VideoFormatError
+from videoformat.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    SourceNotAllowedError,
+    VideoFormatError,
+)
 
 __all__ = ["main"]
 
@@ -82,7 +87,7 @@ def _fail(error: Exception) -> int:
     """Says what went wrong, and whose fault it is."""
     if isinstance(error, VideoFormatError):
         _say(str(error))
-        at_call = isinstance(error, InvalidArgumentError | NotFoundError)
+        at_call = isinstance(error, InvalidArgumentError | NotFoundError | SourceNotAllowedError)
         return CALL_AT_FAULT if at_call else DATA_AT_FAULT
     if isinstance(error, OSError):
         _say(str(error))

@@ -87,6 +87,11 @@ class Dataset:
         return self._table.storage_options
 
     @property
+    def allowed_sources(self) -> tuple[str, ...]:
+        """Where media outside the dataset may lie."""
+        return self._allowed_sources
+
+    @property
     def version(self) -> int:
         """The number of the version that is open."""
         return self._table.version
@@ -303,7 +308,7 @@ class Dataset:
 
         def place(episode: int, camera: str, frame: int, rgb: UInt8Array) -> None:
             first, *others = slots[episode, camera, frame]
-            frames[first] = np.ascontiguousarray(rgb)
+            frames[first] = rgb.copy()
             for slot in others:
                 frames[slot] = frames[first].copy()
 

@@ -65,6 +65,15 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--version", metavar="N|TAG", help="a version by number or tag (default: the newest)"
     )
+    parser.add_argument(
+        "--allow-source",
+        action="append",
+        default=[],
+        metavar="LOCATION",
+        dest="allowed_sources",
+        help="a folder or URI prefix whose files may be read where the dataset keeps its media in "
+        "its source's files (repeatable)",
+    )
     add_storage_options(parser)
 
 
@@ -91,4 +100,4 @@ def open_table(args: argparse.Namespace) -> Table:
 
 def open_dataset(args: argparse.Namespace) -> Dataset:
     """The dataset that was named."""
-    return Dataset(open_table(args))
+    return Dataset(open_table(args), allowed_sources=args.allowed_sources)

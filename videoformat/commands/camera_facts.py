@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from videoformat.dataset import Dataset
+from videoformat.errors import SourceNotAllowedError
 from videoformat.index.features import Feature
 from videoformat.index.schema import media_columns
 from videoformat.reading import Reader
@@ -39,6 +40,7 @@ class StreamKind:
     pixel_format: str
     color_matrix: str
     color_range: str
+    in_source: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,11 @@ def camera_facts(table: Table, dataset: Dataset, feature: Feature) -> CameraFact
                 streams[_kind(stream)] += 1
                 media_bytes += stream["media_size"] or 0
                 worst = max(worst or 0, stream["closure_bound"] or 0)
-    sampled, mean = _mean_closure(table, dataset.directory.row_count, feature)
+    try:
+        sampled, mean = _mean_closure(table, dataset, feature)
+    except SourceNotAllowedError:
+        # What there is to know without opening other files is still worth showing.
+        sampled, mean = 0, None
     return CameraFacts(
         width=feature.width,
         height=feature.height,
@@ -102,6 +108,7 @@ def _kind(stream: Mapping[str, Any]) -> StreamKind:
         pixel_format=stream["pixel_format"],
         color_matrix=stream["color_matrix"],
         color_range=stream["color_range"],
+        in_source=stream["source_uri"] is not None,
     )
 
 
@@ -119,10 +126,11 @@ def _settings(encoder: str) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _mean_closure(table: Table, chunks: int, feature: Feature) -> tuple[int, float | None]:
+def _mean_closure(table: Table, dataset: Dataset, feature: Feature) -> tuple[int, float | None]:
     """How many frames were looked at, and the pictures that each needs on average."""
+    chunks = dataset.directory.row_count
     picked = sorted(set(np.linspace(0, chunks - 1, min(chunks, SAMPLED_CHUNKS)).astype(int)))
-    reader = Reader(table, index_cache_bytes=0)
+    reader = Reader(table, index_cache_bytes=0, allowed_sources=dataset.allowed_sources)
     frames = pictures = 0
     for begin in range(0, len(picked), _CHUNKS_PER_TAKE):
         keys = [(int(row), feature.key) for row in picked[begin : begin + _CHUNKS_PER_TAKE]]

@@ -21,7 +21,8 @@ from videoformat.media.gop import DDRA, MAXIMUM_INTERVAL, MINIMUM_INTERVAL, PROF
 
 __all__ = ["add"]
 
-NATIVE = "native"
+# The source's own pictures: copied, or left where they are.
+UNCODED = ("native", "reference")
 MAXIMUM_EPISODE = 10_000_000
 _DESCRIPTION = """\
 Converts a LeRobot dataset (v2.0, v2.1 or v3.0), a video file or a folder of video files (one
@@ -48,10 +49,11 @@ def add(commands: Commands) -> None:
     parser.add_argument("uri", metavar="DST", help="a local path, s3://…, gs://…, az://…")
     parser.add_argument(
         "--video",
-        choices=[*PROFILES, NATIVE],
+        choices=[*PROFILES, *UNCODED],
         default="fast",
         help="fast: H.264 that decodes quickly (default); balanced: H.264, smaller; small: HEVC; "
-        "native: the source's own pictures, not encoded again",
+        "native: the source's own pictures, not encoded again; reference: the same, left in the "
+        "source's files (readers then need --allow-source)",
     )
     parser.add_argument(
         "--interval",
@@ -61,7 +63,7 @@ def add(commands: Commands) -> None:
         f"(default: {DDRA().interval}); larger is smaller on disk",
     )
     parser.add_argument(
-        "--crf", type=float, metavar="C", help="constant rate factor, lower is better (default: 20)"
+        "--crf", type=float, metavar="C", help="constant rate factor, lower is better (default: the profile's own, 23 or 24)"
     )
     parser.add_argument(
         "--preset", metavar="P", help="the encoder's effort, such as veryfast (default: medium)"
@@ -106,13 +108,13 @@ def run(args: argparse.Namespace) -> int:
 def _video(args: argparse.Namespace) -> DDRA | str:
     own = {"interval": args.interval, "crf": args.crf, "preset": args.preset}
     given = {name: value for name, value in own.items() if value is not None}
-    if args.video != NATIVE:
+    if args.video not in UNCODED:
         return DDRA(profile=args.video, **given)
     if given:
         raise InvalidArgumentError(
-            f"--{', --'.join(given)}: nothing is encoded with --video {NATIVE}"
+            f"--{', --'.join(given)}: nothing is encoded with --video {args.video}"
         )
-    return NATIVE
+    return str(args.video)
 
 
 def _episodes(indices: Indices | None) -> list[int] | None:

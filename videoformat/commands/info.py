@@ -40,7 +40,8 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
-    facts = describe(open_table(args))
+    table = open_table(args)
+    facts = describe(table, Dataset(table, allowed_sources=args.allowed_sources))
     if args.json:
         print_json(facts)
     else:
@@ -48,9 +49,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def describe(table: Table) -> dict[str, Any]:
+def describe(table: Table, dataset: Dataset) -> dict[str, Any]:
     """The facts, as JSON has them."""
-    dataset = Dataset(table)
     lengths = dataset.directory.lengths
     cameras = {key: camera_facts(table, dataset, feature)
                for key, feature in table.info.cameras.items()}  # fmt: skip
@@ -108,6 +108,7 @@ def _stream_json(kind: StreamKind) -> dict[str, Any]:
         "pixel_format": kind.pixel_format,
         "color_matrix": kind.color_matrix,
         "color_range": kind.color_range,
+        "media": "source files" if kind.in_source else "stored",
     }
 
 
@@ -161,6 +162,7 @@ def _stream_text(stream: Mapping[str, Any]) -> str:
         parts[-1] += f"-{stream['interval']}"
     if stream["access"] != "direct":
         parts.append(stream["access"])
+    parts += ["in source files"] if stream["media"] != "stored" else []
     parts += [stream["profile"]] if stream["profile"] else []
     parts += [f"crf {stream['crf']:g}"] if isinstance(stream["crf"], int | float) else []
     return " ".join(parts)

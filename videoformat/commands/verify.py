@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
             decode=args.decode,
             storage_options=storage_options(args),
             version=version_of(args),
+            allowed_sources=args.allowed_sources,
             workers=args.workers,
             progress=show,
         )
@@ -91,6 +92,8 @@ def summary(report: VerifyReport) -> str:
         f"{report.episodes} episodes, {report.frames} frames, {report.pictures} pictures, "
         f"{byte_text(report.byte_count)}"
     )
+    if report.derived != report.pictures:
+        looked_at += f", {report.derived} pictures' references derived from their bytes"
     if report.closures:
         looked_at += f", {report.closures} closures decoded"
     verdict = "no problems" if report.ok else f"{len(report.problems)} problems"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 
-from videoformat.bitstream.picture import Picture
 from videoformat.errors import CountMismatchError
-from videoformat.index.build import check_order, derive_pictures
 from videoformat.index.features import Feature
 from videoformat.index.pictures import PictureIndex
 from videoformat.index.schema import media_columns
 from videoformat.reading import Reader
 from videoformat.verify.decoding import check_decoding
+from videoformat.verify.derived import check_derived
 from videoformat.verify.findings import Findings, listed
-from videoformat.verify.structure import check_index, presentation_ranks
+from videoformat.verify.structure import check_index
 
 __all__ = ["verify_camera"]
 
@@ -39,7 +37,7 @@ def verify_camera(
     if media is None or not _check_bytes(index, media, findings):
         return
     with findings.noting("bitstream"):
-        _check_derived(index, media, findings)
+        check_derived(index, [unit(index, media, at) for at in range(len(index))], findings)
     if decode:
         check_decoding(reader, row, index, media, findings)
 
@@ -74,45 +72,3 @@ def _check_bytes(index: PictureIndex, media: bytes, findings: Findings) -> bool:
             f"their frames are {listed(frames)}; they were not parsed or decoded",
         )
     return not damaged
-
-
-def _check_derived(index: PictureIndex, media: bytes, findings: Findings) -> None:
-    """The index, derived once more from the bytes alone, is the stored one."""
-    stream = index.stream
-    units = [unit(index, media, at) for at in range(len(index))]
-    pictures = derive_pictures(stream.codec, stream.configuration, units)
-    for name, stored, derived in _compared(index, pictures):
-        differing = [at for at in range(len(index)) if stored[at] != derived[at]]
-        if differing:
-            at = differing[0]
-            findings.add(
-                "bitstream",
-                f"{name} of pictures {listed(differing)}: stored {stored[at]!r} for picture {at}, "
-                f"its bytes say {derived[at]!r}",
-            )
-    if None not in index.frame_index:
-        check_order(pictures, presentation_ranks(index), "the stored frame_index")
-
-
-def _compared(
-    index: PictureIndex, pictures: Sequence[Picture]
-) -> list[tuple[str, Sequence[object], Sequence[object]]]:
-    # Order counts and reference lists are stored only where a reader needs them.
-    counts = [picture.order_count for picture in pictures]
-    lists = [picture.reference_lists for picture in pictures]
-    return [
-        ("poc", index.poc, _where_stored(index.poc, counts)),
-        ("picture_type", index.picture_type, [picture.picture_type for picture in pictures]),
-        (
-            "is_random_access",
-            index.is_random_access,
-            [picture.is_random_access for picture in pictures],
-        ),
-        ("is_reference", index.is_reference, [picture.is_reference for picture in pictures]),
-        ("references", index.references, [picture.references for picture in pictures]),
-        ("reference_lists", index.reference_lists, _where_stored(index.reference_lists, lists)),
-    ]
-
-
-def _where_stored(stored: Sequence[object], derived: Sequence[object]) -> list[object]:
-    return [None if old is None else new for old, new in zip(stored, derived, strict=True)]

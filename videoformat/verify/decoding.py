@@ -58,7 +58,8 @@ def check_decoding(
 
 def _sequential_digests(index: PictureIndex, media: bytes) -> dict[int, bytes]:
     """A digest of each frame, by frame, from one decoder that is fed everything."""
-    decoder = ClosureDecoder(index.stream.codec, index.stream.configuration)
+    stream = index.stream
+    decoder = ClosureDecoder(stream.codec, stream.configuration, stream.framing)
     packets = (
         (at, media[offset : offset + size])
         for at, (offset, size) in enumerate(zip(index.offset, index.size, strict=True))

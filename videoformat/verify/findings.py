@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from videoformat.errors import VideoFormatError
+from videoformat.errors import SourceNotAllowedError, VideoFormatError
 from videoformat.verify.report import Problem, What
 
 __all__ = ["Findings", "listed"]
@@ -29,6 +29,7 @@ class Findings:
     problems: list[Problem] = field(default_factory=list)
     pictures: int = 0
     byte_count: int = 0
+    derived: int = 0
     closures: int = 0
 
     def add(self, what: What, detail: str) -> None:
@@ -58,7 +59,8 @@ class _Noting:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if not isinstance(error, VideoFormatError):
+        # Which files outside the dataset may be opened is for the caller to say.
+        if not isinstance(error, VideoFormatError) or isinstance(error, SourceNotAllowedError):
             return False
         self.findings.add(self.what, str(error))
         return True

@@ -67,8 +67,10 @@ class VerifyReport:
     """What was looked at, and everything that is wrong with it.
 
     ``frames`` are time steps, ``pictures`` and ``byte_count`` the coded pictures and bytes of media
-    that were compared with their checksums, ``closures`` the frames that were each decoded on their
-    own and compared with a sequential decode (0 unless that was asked for).
+    that were compared with their checksums; ``derived`` the pictures among them whose references
+    and types were derived from the bytes once more (of native streams not all can be); ``closures``
+    the frames that were each decoded on their own and compared with a sequential decode (0 unless
+    that was asked for).
     """
 
     uri: str
@@ -78,6 +80,7 @@ class VerifyReport:
     frames: int
     pictures: int
     byte_count: int
+    derived: int
     closures: int
     seconds: float
     problems: tuple[Problem, ...]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +47,7 @@ def verify(
     decode: bool = False,
     storage_options: Mapping[str, str] | None = None,
     version: int | str | None = None,
+    allowed_sources: Sequence[str | os.PathLike[str]] = (),
     workers: int | None = None,
     progress: Callable[[VerifyProgress], None] | None = None,
 ) -> VerifyReport:
@@ -58,8 +59,9 @@ def verify(
     reference structure's promise. With ``decode``, every frame is decoded from its closure alone
     and compared, sample by sample, with a sequential decode of its chunk.
 
-    ``workers``: threads; None takes the machine's cores. ``progress`` is called in this thread as
-    chunks are finished. Raises where the dataset cannot be opened at all (see ``open``).
+    ``allowed_sources``: as for ``open``. ``workers``: threads; None takes the machine's cores. ``progress`` is called in this thread as
+    chunks are finished. Raises where the dataset cannot be opened at all (see ``open``), and
+    ``SourceNotAllowedError`` where its media lies in files that are not allowed.
     """
     if workers is not None and workers < 1:
         raise InvalidArgumentError(f"workers is {workers}, expected at least 1")
@@ -73,23 +75,34 @@ def verify(
             storage_options=storage_options or dataset.storage_options,
             version=dataset.version,
         )
+        allowed_sources = allowed_sources or dataset.allowed_sources
     else:
         table = Table.open(uri_or_dataset, storage_options=storage_options, version=version)
-    return _Verification(table, decode=decode, progress=progress).run(workers)
+    # Every index is used once.
+    reader = Reader(
+        table, index_cache_bytes=0, allowed_sources=[os.fspath(item) for item in allowed_sources]
+    )
+    return _Verification(table, reader, decode=decode, progress=progress).run(workers)
 
 
 class _Verification:
     def __init__(
-        self, table: Table, *, decode: bool, progress: Callable[[VerifyProgress], None] | None
+        self,
+        table: Table,
+        reader: Reader,
+        *,
+        decode: bool,
+        progress: Callable[[VerifyProgress], None] | None,
     ) -> None:
         self.table = table
-        # Every index is used once.
-        self.reader = Reader(table, index_cache_bytes=0)
+        self.reader = reader
         self.decode = decode
         self.progress = progress
         self.problems: list[Problem] = []
         self.begin = time.monotonic()
-        self.chunks = self.frames = self.pictures = self.byte_count = self.closures = 0
+        self.chunks = self.frames = self.pictures = self.byte_count = self.derived = (
+            self.closures
+        ) = 0
 
     def run(self, workers: int | None) -> VerifyReport:
         directory = self._directory()
@@ -103,6 +116,7 @@ class _Verification:
             frames=self.frames,
             pictures=self.pictures,
             byte_count=self.byte_count,
+            derived=self.derived,
             closures=self.closures,
             seconds=time.monotonic() - self.begin,
             problems=tuple(self.problems),
@@ -185,6 +199,7 @@ class _Verification:
         self.problems += findings.problems
         self.pictures += findings.pictures
         self.byte_count += findings.byte_count
+        self.derived += findings.derived
         self.closures += findings.closures
         if unit.camera is not None:
             return

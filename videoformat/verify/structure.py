@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from types import MappingProxyType
 
 from videoformat.errors import StructureError
+from videoformat.index.build import largest_closure
 from videoformat.index.features import Feature
-from videoformat.index.pictures import PictureIndex, place_pictures
+from videoformat.index.pictures import PictureIndex
 from videoformat.media.gop import check_ddra
-from videoformat.verify.findings import Findings, listed
+from videoformat.verify.findings import Findings
 
 __all__ = ["STRUCTURES", "check_index"]
 
@@ -55,39 +57,47 @@ def _check_size(index: PictureIndex, feature: Feature, findings: Findings) -> No
         )
 
 
-def presentation_ranks(index: PictureIndex) -> list[int]:
-    """Each picture's rank in presentation order; one that is never shown ranks after the rest."""
-    after = index.key.end_frame
-    order = [after + at if frame is None else frame for at, frame in enumerate(index.frame_index)]
-    ranks = [0] * len(order)
-    for rank, at in enumerate(sorted(range(len(order)), key=order.__getitem__)):
-        ranks[at] = rank
-    return ranks
-
-
 def _check_layout(index: PictureIndex) -> None:
-    """The pictures tile the media in the order that ``place_pictures`` documents."""
-    layout, offsets = place_pictures(index.size, index.is_reference, presentation_ranks(index))
-    if sum(index.size) != index.stream.media_size:
-        raise StructureError(
-            f"{len(index)} pictures take {sum(index.size)} bytes of the media's "
-            f"{index.stream.media_size}"
-        )
-    for at in layout:
-        if index.offset[at] != offsets[at]:
+    """The pictures tile the media: references in decode order, the rest in presentation order.
+
+    Where a picture that is not shown here stands among the rest is not known from the index. Media
+    that lies in its source's file is laid out as that file is, with gaps.
+    """
+    is_ours = index.stream.source_uri is None
+    by_offset = sorted(range(len(index)), key=index.offset.__getitem__)
+    end = 0
+    for at in by_offset:
+        if index.offset[at] < end or (is_ours and index.offset[at] > end):
             raise StructureError(
-                f"picture {at} lies at byte {index.offset[at]}; references first in decode order, "
-                f"then the rest in presentation order, put it at {offsets[at]}"
+                f"picture {at} lies at byte {index.offset[at]}, the picture before it ends at {end}"
+            )
+        end = index.offset[at] + index.size[at]
+    if not is_ours:
+        return
+    if end != index.stream.media_size:
+        raise StructureError(
+            f"{len(index)} pictures take {end} bytes of the media's {index.stream.media_size}"
+        )
+    places = [(0, at) if index.is_reference[at] else (1, index.frame_index[at]) for at in by_offset]
+    known = [(group, number) for group, number in places if number is not None]
+    for before, after in itertools.pairwise(known):
+        if after < before:
+            raise StructureError(
+                "the pictures do not lie in the documented order, references first in decode "
+                f"order and then the rest in presentation order: {_named(after)} follows "
+                f"{_named(before)}"
             )
 
 
+def _named(place: tuple[int, int]) -> str:
+    group, number = place
+    return f"the picture of frame {number}" if group else f"reference picture {number}"
+
+
 def _check_bound(index: PictureIndex) -> None:
-    sizes = [len(index.closure([at])) for at in range(len(index))]
-    bound = index.stream.closure_bound
-    worst = max(sizes, default=0)
-    if worst != bound:
+    worst = largest_closure(index.references, list(index.position_of.values()))
+    if worst != index.stream.closure_bound:
         raise StructureError(
-            f"the largest closure has {worst} pictures (of pictures "
-            f"{listed([at for at, size in enumerate(sizes) if size == worst])}), the stream says "
-            f"{bound}"
+            f"the largest closure has {worst} pictures, the stream says "
+            f"{index.stream.closure_bound}"
         )
