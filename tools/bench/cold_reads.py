@@ -72,12 +72,17 @@ class BareDecoder:
 
     def read(self, closure: Closure) -> np.ndarray[Any, Any]:
         """Decodes a closure and converts its target."""
+        return self.read_all(closure, [closure.target])[0]
+
+    def read_all(self, closure: Closure, targets: list[int]) -> list[np.ndarray[Any, Any]]:
+        """Decodes a closure and converts some of its pictures."""
         key = (closure.codec, closure.configuration)
         context: Any = self._contexts.get(key)
         if context is None:
             context = av.CodecContext.create(DECODERS[closure.codec], "r")
             context.thread_count = 1
-            context.extradata = closure.configuration
+            if closure.configuration:
+                context.extradata = closure.configuration
             self._contexts[key] = context
         frames = []
         for position, unit in zip(closure.positions, closure.units, strict=True):
@@ -86,9 +91,10 @@ class BareDecoder:
             frames += context.decode(packet)
         frames += context.decode(None)
         context.flush_buffers()
-        (frame,) = (frame for frame in frames if frame.pts == closure.target)
-        rgb: np.ndarray[Any, Any] = frame.to_ndarray(format="rgb24", threads=1)
-        return rgb
+        wanted = set(targets)
+        return [
+            frame.to_ndarray(format="rgb24", threads=1) for frame in frames if frame.pts in wanted
+        ]
 
 
 def measure(dataset: vf.Dataset, wanted: list[Closure], rounds: int) -> dict[str, Any]:

@@ -10,14 +10,15 @@ assumption above.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import av
 import numpy as np
-from av.video.reformatter import ColorRange, Colorspace, Interpolation
+from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
 
-from videoformat.errors import UnsupportedStreamError
+from videoformat.errors import DataError, UnsupportedStreamError
 
 __all__ = [
     "RGB_COLOR",
@@ -133,7 +134,7 @@ def tag(target: Any, color: Color) -> None:
 
 # Accurate on the way in, which is done once; FFmpeg's defaults on the way back, which LeRobot and
 # PyAV users get too.
-_INWARD = Interpolation.BILINEAR | Interpolation.ACCURATE_RND | Interpolation.FULL_CHR_H_INP
+_INWARD = Interpolation.AREA | Interpolation.ACCURATE_RND
 _DEEP_GRAY = ("gray9", "gray10", "gray12", "gray14", "gray16", "grayf")
 PIXEL_FORMAT: Final = "yuv420p"
 # x265 takes no smaller pictures; to H.264 they cost nothing, whose macroblocks are of this size.
@@ -234,15 +235,43 @@ def luma(frame: av.VideoFrame) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return _samples(frame.planes[0])
 
 
+class RgbConverter:
+    """Turns decoded pictures into RGB by FFmpeg's default conversion. One thread at a time.
+
+    swscale's tables are set up once for pictures of one layout, not for every picture.
+    """
+
+    def __init__(self) -> None:
+        self._reformatter = VideoReformatter()
+
+    def convert(
+        self, frame: av.VideoFrame, color: Color, height: int, width: int
+    ) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """A decoded picture as uint8 [height, width, 3]: a view that the caller copies from.
+
+        ``color`` decides, whatever the decoder made of the stream's own tags; the frame is the top
+        left part of the picture. Raises ``DataError`` for a matrix or range that is not known.
+        """
+        try:
+            frame.colorspace = MATRICES[color.matrix]
+            frame.color_range = RANGES[color.range]
+        except KeyError as error:
+            raise DataError(f"the stream's colour is {error}, which is not known") from None
+        # More threads cost more than they bring at the sizes of robots' cameras.
+        plane = self._reformatter.reformat(frame, format="rgb24", threads=1).planes[0]
+        return np.ndarray(
+            (height, width, 3), np.uint8, buffer=memoryview(plane), strides=(plane.line_size, 3, 1)
+        )
+
+
+_CONVERTERS = threading.local()
+
+
 def to_rgb(
     frame: av.VideoFrame, color: Color, height: int, width: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A decoded picture as uint8 [height, width, 3], by FFmpeg's default conversion.
-
-    ``color`` decides, whatever the decoder made of the stream's own tags; the frame is the top left
-    part of the picture.
-    """
-    frame.colorspace = MATRICES[color.matrix]
-    frame.color_range = RANGES[color.range]
-    rgb = cast("np.ndarray[Any, np.dtype[np.uint8]]", frame.to_ndarray(format="rgb24", threads=1))
-    return rgb if rgb.shape[:2] == (height, width) else rgb[:height, :width]
+    """``RgbConverter.convert`` with a converter of the calling thread's own."""
+    converter: RgbConverter | None = getattr(_CONVERTERS, "converter", None)
+    if converter is None:
+        converter = _CONVERTERS.converter = RgbConverter()
+    return converter.convert(frame, color, height, width)

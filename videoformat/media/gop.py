@@ -22,6 +22,8 @@ ProfileName = Literal["fast", "balanced", "small"]
 # The stock encoders allow at most 16 consecutive B pictures.
 MINIMUM_INTERVAL, MAXIMUM_INTERVAL = 2, 17
 DDRA_CLOSURE_BOUND = 3
+# Below, x264 goes lossless, without B pictures.
+MINIMUM_CRF = 1
 _PRESETS = [
     "ultrafast",
     "superfast",
@@ -48,34 +50,50 @@ class Profile:
     parameters: MappingProxyType[str, str]
 
 
+# Measured over five clips (tools/bench/profiles.py shows the result): in DDRA only anchors are
+# referenced, so a constant quantiser (qcomp=1) with anchors as fine as the rate factor says
+# (ipratio=1) and B pictures twice as coarse (pbratio) takes the fewest bytes at equal PSNR; what
+# looks ahead along chains of references (mbtree, cutree) or shifts bits for the eye (aq-mode, psy)
+# costs 6 to 16 %. CAVLC without the loop filter decides decoding time.
+_X264 = {
+    "mbtree": "0",
+    "aq-mode": "0",
+    "no-psy": "1",
+    "qcomp": "1",
+    "ipratio": "1",
+    "pbratio": "2",
+    "no-weightb": "1",
+    "chroma-qp-offset": "-2",
+    "me": "umh",
+}
+_X265 = {
+    "aq-mode": "0",
+    "cutree": "0",
+    "psy-rd": "0",
+    "psy-rdoq": "0",
+    "qcomp": "1",
+    "ipratio": "1",
+    "pbratio": "1.7",
+    "rect": "1",
+    "rdoq-level": "2",
+    "me": "star",
+    "tu-inter-depth": "2",
+    "tu-intra-depth": "2",
+}
+
 PROFILES: MappingProxyType[str, Profile] = MappingProxyType(
     {
-        "fast": Profile(
-            "fast",
-            "h264",
-            "libx264",
-            20.0,
-            "medium",
-            MappingProxyType({"cabac": "0", "no-deblock": "1", "mbtree": "0", "aq-mode": "0"}),
-        ),
-        "balanced": Profile(
-            "balanced",
-            "h264",
-            "libx264",
-            20.0,
-            "medium",
-            MappingProxyType({"mbtree": "0", "aq-mode": "0"}),
-        ),
-        "small": Profile(
-            "small",
-            "hevc",
-            "libx265",
-            20.0,
-            "medium",
-            MappingProxyType({"cutree": "0", "aq-mode": "0"}),
-        ),
+        profile.name: profile
+        for profile in (
+            Profile(
+                "fast", "h264", "libx264", 23.0, "medium",
+                MappingProxyType({"cabac": "0", "no-deblock": "1", **_X264}),
+            ),
+            Profile("balanced", "h264", "libx264", 23.0, "medium", MappingProxyType(_X264)),
+            Profile("small", "hevc", "libx265", 24.0, "medium", MappingProxyType(_X265)),
+        )
     }
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +128,11 @@ class DDRA:
         if self.crf is not None and not (
             isinstance(self.crf, int | float)
             and not isinstance(self.crf, bool)
-            and 0 <= self.crf <= 51
+            and MINIMUM_CRF <= self.crf <= 51
         ):
-            raise InvalidArgumentError(f"crf is {self.crf!r}, expected a number from 0 to 51")
+            raise InvalidArgumentError(
+                f"crf is {self.crf!r}, expected a number from {MINIMUM_CRF} to 51"
+            )
         if self.preset is not None and self.preset not in _PRESETS:
             raise InvalidArgumentError(
                 f"preset is {self.preset!r}, expected one of {', '.join(_PRESETS)}"
