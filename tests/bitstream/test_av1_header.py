@@ -287,8 +287,15 @@ def test_show_existing_frame_by_id() -> None:
 def test_frame_ids_tell_a_lost_reference() -> None:
     sequence = SequenceHeader(frame_ids=(4, 8))
     right = Frame(frame_id=28, ref_frame_idx=(7,) * 7, delta_frame_ids=(1,) * 7)
-    header, _ = parse(right.bits(sequence), sequence)
+    bits = right.bits(sequence)
+    header, _ = parse(bits, sequence)
     assert header.ref_frame_idx == (7,) * 7
+    # Each reference is followed by its 4-bit difference: 7 bits from one to the next.
+    first = header.field("ref_frame_idx")
+    for place in range(7):
+        field = header.field("ref_frame_idx", place)
+        assert (field.position, field.size) == (first.position + 7 * place, 3)
+        assert bits[field.position : field.position + 7] == "111" + "0000"
     wrong = replace(right, delta_frame_ids=(1, 1, 1, 2, 1, 1, 1))
     with pytest.raises(
         UnsupportedStreamError, match="frame id 26 in slot 7, which holds frame id 27"
