@@ -23,8 +23,8 @@ from machine import describe, sentence
 
 import videoformat as vf
 from videoformat.convert.engine import open_source
+from videoformat.index.frame_rate import frame_rate
 from videoformat.media.encoder import ChunkEncoder
-from videoformat.writer import frame_rate
 
 
 def bare(episodes: list[list[Any]], structure: vf.DDRA, rate: Any, workers: int) -> float:
@@ -59,7 +59,9 @@ def main() -> None:
     workers = os.cpu_count() or 1
     origin = open_source(options.source)
     numbers = [int(part) for part in options.episodes.split(",") if part]
-    chosen = [item for item in origin.episodes if not numbers or item.number in numbers]
+    chosen = [
+        origin.episode(number) for number in origin.numbers if not numbers or number in numbers
+    ]
     camera = next(iter(origin.info.cameras))
     if len(origin.info.cameras) > 1:
         raise SystemExit("this benchmark takes datasets of one camera")

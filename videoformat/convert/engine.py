@@ -32,12 +32,12 @@ from videoformat.errors import (
     InvalidArgumentError,
     UnsupportedStreamError,
 )
+from videoformat.index.frame_rate import frame_rate
 from videoformat.index.rows import EpisodeFacts, chunk_row
 from videoformat.index.schema import DatasetInfo
 from videoformat.media.episode import ChunkBounds, EncodedFrames, EpisodeEncoder
 from videoformat.media.gop import DDRA, PROFILES, ProfileName
 from videoformat.table import Table
-from videoformat.writer import frame_rate
 
 __all__ = ["ConvertReport", "Progress", "convert"]
 
@@ -154,7 +154,9 @@ def convert(
     table = _open_target(origin, uri, structure, storage_options)
     present = set(table.directory().column("episode_uid").to_pylist())
     chosen = _choose(origin, episodes)
-    todo = [item for item in chosen if _uid(origin, item) not in present]
+    todo = {
+        number: length for number, length in chosen.items() if _uid(origin, number) not in present
+    }
     run = _Run(
         origin, table, structure, chunk_bounds or ChunkBounds(), count, todo, progress, begin
     )
@@ -186,20 +188,20 @@ def _structure(video: DDRA | str | None) -> DDRA | str:
     )
 
 
-def _uid(origin: ConversionSource, episode: SourceEpisode) -> str:
-    return uuid.uuid5(_NAMESPACE, f"{origin.fingerprint}/{episode.number}").hex
+def _uid(origin: ConversionSource, number: int) -> str:
+    return uuid.uuid5(_NAMESPACE, f"{origin.fingerprint}/{number}").hex
 
 
-def _choose(origin: ConversionSource, episodes: Iterable[int] | None) -> list[SourceEpisode]:
-    everything = origin.episodes
+def _choose(origin: ConversionSource, episodes: Iterable[int] | None) -> dict[int, int]:
+    """The lengths of the chosen episodes, by number, in the source's order."""
+    lengths = dict(zip(origin.numbers, origin.lengths, strict=True))
     if episodes is None:
-        return list(everything)
-    numbers = set(episodes)
-    chosen = [item for item in everything if item.number in numbers]
-    absent = sorted(numbers - {item.number for item in chosen})
+        return lengths
+    chosen = set(episodes)
+    absent = sorted(chosen - lengths.keys())
     if absent:
-        raise InvalidArgumentError(f"the source has no episodes {absent}; it has {len(everything)}")
-    return chosen
+        raise InvalidArgumentError(f"the source has no episodes {absent}; it has {len(lengths)}")
+    return {number: length for number, length in lengths.items() if number in chosen}
 
 
 def _open_target(
@@ -240,7 +242,7 @@ class _Run:
         structure: DDRA | str,
         bounds: ChunkBounds,
         workers: int,
-        todo: list[SourceEpisode],
+        todo: dict[int, int],
         progress: Callable[[Progress], None] | None,
         begin: float,
     ) -> None:
@@ -252,7 +254,7 @@ class _Run:
         # With fewer episodes than cores, the encoders use the rest.
         self.encoder_threads = -(-workers // self.workers)
         self.todo = todo
-        self.frames_total = sum(item.length for item in todo)
+        self.frames_total = sum(todo.values())
         self.progress = progress
         self.begin = begin
         self.shared = _Shared()
@@ -281,7 +283,7 @@ class _Run:
     def _loop(
         self,
         pool: ThreadPoolExecutor,
-        upcoming: Iterable[SourceEpisode],
+        upcoming: Iterable[int],
         pending: deque[Future[FinishedEpisode]],
     ) -> None:
         # Finished episodes wait for their turn in memory: so many may run ahead, and no more.
@@ -328,22 +330,20 @@ class _Run:
                 )
             )
 
-    def _encode(self, episode: SourceEpisode) -> FinishedEpisode:
+    def _encode(self, number: int) -> FinishedEpisode:
         try:
-            return self._encode_episode(episode)
+            return self._encode_episode(self.origin.episode(number))
         except UnsupportedStreamError as error:
             if error.detail.startswith("episode"):
                 raise
-            raise UnsupportedStreamError(
-                error.kind, f"episode {episode.number}: {error.detail}"
-            ) from error
+            raise UnsupportedStreamError(error.kind, f"episode {number}: {error.detail}") from error
         except DataError as error:
             if str(error).startswith("episode"):
                 raise
-            raise type(error)(f"episode {episode.number}: {error}") from error
+            raise type(error)(f"episode {number}: {error}") from error
 
     def _encode_episode(self, episode: SourceEpisode) -> FinishedEpisode:
-        uid = _uid(self.origin, episode)
+        uid = _uid(self.origin, episode.number)
         values = self.origin.values(episode)
         buffer = EpisodeRowsBuffer(self.table)
         first: EncodedFrames | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,36 +14,12 @@ from videoformat.convert.scans import ScanCache
 from videoformat.convert.source import CodedSlice, SourceEpisode, fingerprint_files
 from videoformat.errors import CountMismatchError, DataError, UnsupportedStreamError
 from videoformat.index.features import parse_features
+from videoformat.index.frame_rate import frame_rate
 from videoformat.index.schema import DatasetInfo
 from videoformat.media.episode import TimedPicture
 from videoformat.media.images import decode_image
-from videoformat.writer import frame_rate
 
 __all__ = ["LeRobotConversion"]
-
-
-class _Episodes(Sequence[SourceEpisode]):
-    def __init__(self, source: LeRobotSource) -> None:
-        self._source = source
-
-    def __len__(self) -> int:
-        return len(self._source.episodes)
-
-    @overload
-    def __getitem__(self, index: int) -> SourceEpisode: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[SourceEpisode]: ...
-    def __getitem__(self, index: int | slice) -> SourceEpisode | list[SourceEpisode]:
-        if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(len(self)))]
-        episode = self._source.episodes[index]
-        return SourceEpisode(
-            number=episode.episode_index,
-            length=episode.length,
-            tasks=episode.tasks,
-            metadata=episode.metadata,
-            statistics=episode.stats,
-        )
 
 
 class LeRobotConversion:
@@ -60,11 +36,17 @@ class LeRobotConversion:
             statistics=source.stats,
             info={**source.info_extra, "codebase_version": source.version},
         )
-        files = [path for path in root.rglob("*") if path.is_file()]
-        self.fingerprint = fingerprint_files(root, files)
+        files = [
+            path
+            for path in root.rglob("*")
+            if path.is_file()
+            and not any(part.startswith(".") for part in path.relative_to(root).parts)
+        ]
+        meta = [path for path in files if path.relative_to(root).parts[0] == "meta"]
+        self.fingerprint = fingerprint_files(root, files, meta)
         suffixes = (".mp4", ".png", ".jpg", ".jpeg")
         self.video_bytes = sum(p.stat().st_size for p in files if p.suffix.lower() in suffixes)
-        self._positions = {int(episode.number): at for at, episode in enumerate(_Episodes(source))}
+        self._positions = {number: at for at, number in enumerate(source.episode_indices)}
         self._scans = ScanCache()
 
     @property
@@ -73,9 +55,25 @@ class LeRobotConversion:
         return self._source.notes
 
     @property
-    def episodes(self) -> Sequence[SourceEpisode]:
-        """The episodes in order of their index."""
-        return _Episodes(self._source)
+    def numbers(self) -> Sequence[int]:
+        """Every episode's ``episode_index``."""
+        return self._source.episode_indices
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The rows of every episode."""
+        return self._source.episode_lengths
+
+    def episode(self, number: int) -> SourceEpisode:
+        """One episode, by its ``episode_index``."""
+        own = self._source.episodes[self._positions[number]]
+        return SourceEpisode(
+            number=number,
+            length=own.length,
+            tasks=own.tasks,
+            metadata=own.metadata,
+            statistics=own.stats,
+        )
 
     def _episode(self, episode: SourceEpisode) -> LeRobotEpisode:
         return self._source.episodes[self._positions[episode.number]]

@@ -153,6 +153,12 @@ class LeRobotSource:
         indices: list[int] = self._table.indices.tolist()
         return indices
 
+    @property
+    def episode_lengths(self) -> list[int]:
+        """The number of frames of every episode, in order, without reading the episodes."""
+        lengths: list[int] = self._table.lengths.tolist()
+        return lengths
+
     def _rows(self, episode: LeRobotEpisode) -> Rows:
         position = int(np.searchsorted(self._table.indices, episode.episode_index))
         if position == len(self.episodes) or self._table.indices[position] != episode.episode_index:

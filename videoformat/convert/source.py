@@ -57,8 +57,17 @@ class ConversionSource(Protocol):
         ...
 
     @property
-    def episodes(self) -> Sequence[SourceEpisode]:
-        """The episodes in order."""
+    def numbers(self) -> Sequence[int]:
+        """The number of every episode, in order, without reading the episodes."""
+        ...
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The frames of every episode, in the same order."""
+        ...
+
+    def episode(self, number: int) -> SourceEpisode:
+        """One episode."""
         ...
 
     def values(self, episode: SourceEpisode) -> dict[str, pa.Array]:
@@ -80,11 +89,17 @@ class ConversionSource(Protocol):
         ...
 
 
-def fingerprint_files(root: Path, files: Sequence[Path]) -> str:
-    """A hash of the names and sizes of files, by which a continued conversion knows its source."""
+def fingerprint_files(root: Path, files: Sequence[Path], read: Sequence[Path] = ()) -> str:
+    """A hash by which a continued conversion knows its source.
+
+    It covers the names and sizes of ``files``, and the content of those in ``read``.
+    """
     digest = hashlib.sha256()
     for path in sorted(files):
         name = os.fsencode(path.relative_to(root))
         digest.update(len(name).to_bytes(8, "little") + name)
         digest.update(path.stat().st_size.to_bytes(8, "little"))
+    for path in sorted(read):
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()

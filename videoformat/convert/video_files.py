@@ -114,12 +114,22 @@ class VideoFilesConversion:
         return []
 
     @property
-    def episodes(self) -> Sequence[SourceEpisode]:
+    def numbers(self) -> Sequence[int]:
         """One a file, in order of their names."""
-        return [
-            SourceEpisode(at, length, metadata={"source_file": self._files[at].name})
-            for at, length in enumerate(self._lengths)
-        ]
+        return range(len(self._files))
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The frames of every file."""
+        return self._lengths
+
+    def episode(self, number: int) -> SourceEpisode:
+        """One episode: a file."""
+        return SourceEpisode(
+            number,
+            self._lengths[number],
+            metadata={"source_file": self._files[number].name},
+        )
 
     def values(self, episode: SourceEpisode) -> dict[str, pa.Array]:
         """Timestamps and frame indices."""
