@@ -63,7 +63,10 @@ def add(commands: Commands) -> None:
         f"(default: {DDRA().interval}); larger is smaller on disk",
     )
     parser.add_argument(
-        "--crf", type=float, metavar="C", help="constant rate factor, lower is better (default: the profile's own, 23 or 24)"
+        "--crf",
+        type=float,
+        metavar="C",
+        help="constant rate factor, lower is better (default: the profile's own, 23 or 24)",
     )
     parser.add_argument(
         "--preset", metavar="P", help="the encoder's effort, such as veryfast (default: medium)"

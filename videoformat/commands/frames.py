@@ -16,6 +16,7 @@ from videoformat.commands.arguments import (
 from videoformat.commands.progress import ProgressLine
 from videoformat.commands.selection import add_selection, selected
 from videoformat.commands.text import print_json
+from videoformat.errors import InvalidArgumentError
 from videoformat.media.png import encode_png
 
 __all__ = ["add"]
@@ -54,7 +55,10 @@ def run(args: argparse.Namespace) -> int:
     chosen = list(selected(dataset, args))
     # A camera that is not there is found before anything is written.
     dataset.plan((episode, camera, frames[0]) for episode, camera, frames in chosen)
-    args.out.mkdir(parents=True, exist_ok=True)
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise InvalidArgumentError(f"--out {args.out} is no folder") from None
     total = sum(len(frames) for _, _, frames in chosen)
     written = []
     with ProgressLine() as progress:
