@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import lance
 import lance.blob
@@ -44,15 +45,23 @@ DIRECTORY_COLUMNS = ("episode_uid", "chunk_index", "first_frame", "frame_count",
 
 def address_of(uri: str | os.PathLike[str]) -> str:
     """An address as a string; ``~`` is the home directory of a local path."""
-    text = os.fspath(uri)
+    text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
         raise InvalidArgumentError(f"a dataset's address is a path or URI, got {uri!r}")
     return text if "://" in text else str(Path(text).expanduser())
 
 
+def _without_address(text: str, uri: str) -> str:
+    """What was said without the address, which may hold any word that is looked for."""
+    for address in (uri, uri.partition("://")[2] or uri):
+        for form in (address, quote(address)):
+            text = text.replace(form.strip("/"), "")
+    return text
+
+
 def _translate(error: BaseException, uri: str, doing: str) -> VideoFormatError:
     message = str(error).split(", /home/", maxsplit=1)[0].strip()
-    text = message.lower()
+    text = _without_address(message.lower(), uri.lower())
     where = f"{uri}: {doing}: {message or type(error).__name__}"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EACCES, errno.EROFS):
         return StoreError(where)
@@ -61,7 +70,9 @@ def _translate(error: BaseException, uri: str, doing: str) -> VideoFormatError:
     # A tag that does not exist or cannot be one; a version number beyond 64 bits.
     if text.startswith(("ref not found", "ref is invalid")) or isinstance(error, OverflowError):
         return DatasetNotFoundError(where)
-    if "conflict" in text:
+    if "already exists" in text:
+        return InvalidArgumentError(f"there is a dataset at {uri} already")
+    if "conflict" in text or "incompatible with concurrent transaction" in text:
         return ConflictError(where)
     if type(error).__name__ == "PanicException":
         return DataError(where)
@@ -186,19 +197,25 @@ class Table:
         """Makes an empty table. Raises ``InvalidArgumentError`` where there is one already."""
         address = address_of(uri)
         options = dict(storage_options) if storage_options else None
+        taken = InvalidArgumentError(f"there is a dataset at {address} already")
         if Table.exists(address, storage_options=options):
-            raise InvalidArgumentError(f"there is a dataset at {address} already")
-        schema = _lance_schema(table_schema(info))
-        with _lance_errors(address, "creating"):
-            dataset = lance.write_dataset(
-                schema.empty_table(),
-                address,
-                schema=schema,
-                mode="create",
-                data_storage_version=STORAGE_VERSION,
-                enable_stable_row_ids=True,
-                storage_options=options,
-            )
+            raise taken
+        operation = lance.LanceOperation.Overwrite(_lance_schema(table_schema(info)), [])
+        try:
+            with _lance_errors(address, "creating"):
+                # Retried, it would overwrite what another process made in the meantime.
+                dataset = lance.LanceDataset.commit(
+                    address,
+                    operation,
+                    enable_stable_row_ids=True,
+                    storage_options=options,
+                    max_retries=0,
+                )
+        except (ConflictError, DatasetNotFoundError) as error:
+            # Not found is version 0, on which a first version is built where there is one already.
+            raise taken from error
+        if dataset.data_storage_version != STORAGE_VERSION:
+            raise AssertionError(f"Lance made storage version {dataset.data_storage_version}")
         return Table(dataset, address, options)
 
     def latest(self) -> Table:

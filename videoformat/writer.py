@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import math
+import json
 import os
 import uuid
 from collections.abc import Mapping
-from fractions import Fraction
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import numpy as np
 import pyarrow as pa
 
 from videoformat.appending import EpisodeRowsBuffer, FinishedEpisode, append_episodes
+from videoformat.automatic import (
+    AUTOMATIC,
+    OWN_FEATURES,
+    AutomaticValues,
+    check_automatic,
+    task_of,
+)
 from videoformat.errors import InvalidArgumentError, UnsupportedFormatError
 from videoformat.index.features import parse_features
+from videoformat.index.frame_rate import check_fps, frame_rate
 from videoformat.index.rows import EpisodeFacts, chunk_row
 from videoformat.index.schema import KNOWN_WRITER_FLAGS, DatasetInfo
 from videoformat.index.values import FrameValues, check_image, check_keys, check_value
@@ -22,24 +30,7 @@ from videoformat.media.episode import ChunkBounds, EncodedFrames, EpisodeEncoder
 from videoformat.media.gop import DDRA
 from videoformat.table import Table
 
-__all__ = ["Writer", "create", "frame_rate"]
-
-# Filled in by the writer where the dataset has them and the frame does not.
-AUTOMATIC = ("timestamp", "frame_index", "episode_index", "index", "task_index", "task")
-_OWN_FEATURES = {
-    "timestamp": {"dtype": "float32", "shape": [1], "names": None},
-    "task": {"dtype": "string", "shape": [1], "names": None},
-}
-
-
-def frame_rate(fps: float) -> Fraction:
-    """A frame rate as an exact fraction: 29.97 becomes 30000/1001."""
-    for denominator in (1, 1001):
-        rate = Fraction(round(fps * denominator / 1000) * 1000 if denominator > 1 else round(fps),
-                        denominator)  # fmt: skip
-        if rate > 0 and math.isclose(float(rate), fps, rel_tol=1e-5):
-            return rate
-    return Fraction(fps).limit_denominator(100_000)
+__all__ = ["Writer", "create"]
 
 
 def create(
@@ -88,18 +79,30 @@ def create(
     )
 
 
-def check_fps(fps: Any) -> float:
-    """A usable frame rate. Raises ``InvalidArgumentError``."""
-    if isinstance(fps, bool) or not isinstance(fps, int | float) or not 0 < fps <= 100_000:
-        raise InvalidArgumentError(f"fps is {fps!r}, expected a positive number")
-    return fps
+def as_json_object(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The value as JSON has it, arrays as lists. Raises ``InvalidArgumentError`` where it is not."""
+    if not isinstance(value, Mapping):
+        raise InvalidArgumentError(f"{name} is {value!r:.80}, expected a mapping")
+    try:
+        text = json.dumps(dict(value), allow_nan=False, default=_as_json)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"{name} does not become JSON: {error}") from None
+    plain: dict[str, Any] = json.loads(text)
+    return plain
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} {value!r:.60}")
 
 
 def _new_info(fps: float, features: Mapping[str, Any], robot_type: str | None) -> DatasetInfo:
     declared = dict(parse_features(features))
-    own = {key: item for key, item in _OWN_FEATURES.items() if key not in declared}
+    own = {key: item for key, item in OWN_FEATURES.items() if key not in declared}
     if not declared:
         raise InvalidArgumentError("a dataset has at least one feature")
+    check_automatic(declared)
     return DatasetInfo(
         fps=check_fps(fps),
         features={**declared, **parse_features(own)},
@@ -170,10 +173,7 @@ class Writer:
         self._rate = frame_rate(table.info.fps)
         self._finished: list[FinishedEpisode] = []
         self._closed = False
-        self._saved = 0
-        self._start_frames: int | None = None
-        self._start_episodes = 0
-        self._appended_frames = 0
+        self._automatic = AutomaticValues(table)
         self._begin()
 
     @property
@@ -217,7 +217,7 @@ class Writer:
         info = self._table.info
         automatic = set(AUTOMATIC)
         check_keys(frame, set(info.features) - automatic, automatic)
-        self._check_task(frame.get("task", ""))
+        task = task_of(frame)
         values = {
             key: check_value(feature, frame[key])
             for key, feature in info.tabular.items()
@@ -228,79 +228,21 @@ class Writer:
             key: TimedPicture.of_rgb(image, self._frame_count, 1 / self._rate)
             for key, image in images.items()
         }
-        values |= self._automatic_values(frame, values)
+        values |= self._automatic.fill(frame, values, self._frame_count)
+        self._use(self._automatic.table)
         # The chunk that this frame closes ends before it: its values are taken before this one's.
         finished = self._encoder.push(pictures)
         if finished is not None:
             self._keep(finished)
         for key, collected in self._values.items():
             collected.append(values[key])
-        task = frame.get("task", "")
         if task:
             self._tasks[task] = None
         self._frame_count += 1
 
-    def _check_task(self, task: Any) -> None:
-        if not isinstance(task, str):
-            raise InvalidArgumentError(f"'task': {task!r}, expected a string")
-        info = self._table.info
-        if (
-            "task_index" in info.features
-            and "task" not in info.features
-            and not info.tasks
-            and task
-        ):
-            # The first task of a dataset that counts them is known once it is written down.
-            self._add_task(task)
-
-    def _automatic_values(
-        self, frame: Mapping[str, Any], given: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        info = self._table.info
-        values: dict[str, Any] = {}
-        for key in AUTOMATIC:
-            feature = info.tabular.get(key)
-            if feature is None or key in given:
-                continue
-            values[key] = check_value(feature, self._automatic(key, frame, feature.numpy_dtype))
-        return values
-
-    def _automatic(self, key: str, frame: Mapping[str, Any], dtype: Any) -> Any:
-        if key == "task":
-            return frame.get("task", "")
-        if key == "timestamp":
-            value: float = self._frame_count / self._table.info.fps
-        elif key == "frame_index":
-            value = self._frame_count
-        elif key == "task_index":
-            value = self._task_index(frame.get("task", ""))
-        else:
-            self._count_existing()
-            saved = self._start_episodes + self._saved
-            total = (self._start_frames or 0) + self._appended_frames + self._frame_count
-            value = saved if key == "episode_index" else total
-        return dtype.type(value) if dtype is not None else value
-
-    def _count_existing(self) -> None:
-        if self._start_frames is None:
-            directory = self._table.directory().to_pydict()
-            self._start_frames = sum(directory["frame_count"])
-            self._start_episodes = sum(index == 0 for index in directory["chunk_index"])
-
-    def _task_index(self, task: str) -> int:
-        tasks = self._table.info.tasks
-        if task not in tasks:
-            self._add_task(task)
-            tasks = self._table.info.tasks
-        return tasks.index(task)
-
-    def _add_task(self, task: str) -> None:
-        """Writes a new task into the dataset's facts, after whatever others have added."""
-        newest = self._table.latest()
-        if task not in newest.info.tasks:
-            newest = newest.with_info(newest.info.with_tasks((*newest.info.tasks, task)))
-        self._table = newest
-        self._buffer.table = newest
+    def _use(self, table: Table) -> None:
+        """Takes a newer version of the table."""
+        self._table = self._automatic.table = self._buffer.table = table
 
     def _keep(self, finished: EncodedFrames) -> None:
         values = {key: collected.take() for key, collected in self._values.items()}
@@ -318,25 +260,28 @@ class Writer:
     ) -> str:
         """Finishes the open episode and appends it; returns its stable ``episode_uid``.
 
-        ``metadata`` and ``statistics`` are kept as JSON on the episode. Raises
-        ``InvalidArgumentError`` where no frame was added, and ``StructureError`` where the encoder
-        did not produce what was asked of it: then nothing is appended.
+        ``metadata`` and ``statistics`` are kept as JSON on the episode; arrays become lists. Raises
+        ``InvalidArgumentError`` where no frame was added or they do not become JSON, and
+        ``StructureError`` where the encoder did not produce what was asked of it: then nothing is
+        appended.
         """
         self._check_open()
         if not self._frame_count:
             raise InvalidArgumentError("save_episode: no frame was added")
+        facts = EpisodeFacts(
+            self._frame_count,
+            tuple(self._tasks),
+            as_json_object("metadata", metadata or {}),
+            None if statistics is None else as_json_object("statistics", statistics),
+        )
         self._keep(self._encoder.finish())
         if self._first is None:
             raise AssertionError("the first chunk of an episode was not kept")
         chunk, values = self._first
-        facts = EpisodeFacts(
-            self._frame_count, tuple(self._tasks), dict(metadata or {}), statistics
-        )
         first = chunk_row(self._table.info, chunk.key, values, chunk.cameras, facts)
         episode = self._buffer.finish(self._uid, self._frame_count, first)
         self._finished.append(episode)
-        self._saved += 1
-        self._appended_frames += self._frame_count
+        self._automatic.count_episode(self._frame_count)
         self._begin()
         if len(self._finished) >= self._batch_size or episode.fragments:
             self.flush()
@@ -350,9 +295,8 @@ class Writer:
     def flush(self) -> None:
         """Makes every saved episode visible now, in one commit."""
         if self._finished:
-            self._table = append_episodes(self._table, self._finished)
+            self._use(append_episodes(self._table, self._finished))
             self._finished = []
-            self._buffer.table = self._table
 
     def close(self) -> None:
         """Makes saved episodes visible and ends the writer.

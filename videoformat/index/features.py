@@ -7,6 +7,7 @@ slashes (Lance forbids dots in names, LeRobot forbids slashes in keys).
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -122,10 +123,10 @@ def _camera_shape(key: str, shape: tuple[int, ...], names: object) -> tuple[int,
 
 def _parse_shape(key: str, declared: object) -> tuple[int, ...]:
     if not isinstance(declared, list | tuple) or not all(
-        isinstance(side, int) and not isinstance(side, bool) and side >= 0 for side in declared
+        isinstance(side, int) and not isinstance(side, bool) and side >= 1 for side in declared
     ):
         raise InvalidArgumentError(
-            f"feature {key!r}: shape is {declared!r}, expected a list of non-negative integers"
+            f"feature {key!r}: shape is {declared!r}, expected a list of positive integers"
         )
     shape = tuple(declared)
     if len(shape) > _MAXIMUM_DIMENSIONS:
@@ -146,6 +147,12 @@ def _parse_feature(key: str, declaration: object, arrow_type: pa.DataType | None
     dtype = declaration.get("dtype")
     if not isinstance(dtype, str):
         raise InvalidArgumentError(f"feature {key!r}: dtype is {dtype!r}, expected a string")
+    try:
+        json.dumps(dict(declaration))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgumentError(
+            f"feature {key!r}: its declaration does not become JSON: {error}"
+        ) from None
     shape = _parse_shape(key, declaration.get("shape", (1,)))
     if dtype in CAMERA_DTYPES:
         shape = _camera_shape(key, shape, declaration.get("names"))

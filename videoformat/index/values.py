@@ -92,7 +92,13 @@ def _from_python(feature: Feature, value: Any, dtype: np.dtype[Any], expected: s
             raise InvalidArgumentError(
                 f"{feature.key!r}: {_described(value)} is outside {limits.min} to {limits.max}"
             )
-    return raw.astype(dtype)
+    with np.errstate(over="ignore"):
+        array = raw.astype(dtype)
+    if dtype.kind == "f" and not np.array_equal(np.isinf(array), np.isinf(raw)):
+        raise InvalidArgumentError(
+            f"{feature.key!r}: {_described(value)} is outside ±{np.finfo(dtype).max}, {expected}"
+        )
+    return array
 
 
 def _check_text(feature: Feature, value: Any, expected: str) -> Any:
