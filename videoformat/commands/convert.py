@@ -66,10 +66,12 @@ def add(commands: Commands) -> None:
         "--crf",
         type=float,
         metavar="C",
-        help="constant rate factor, lower is better (default: the profile's own, 23 or 24)",
+        help=f"constant rate factor, lower is better (default: {_defaults('crf')})",
     )
     parser.add_argument(
-        "--preset", metavar="P", help="the encoder's effort, such as veryfast (default: medium)"
+        "--preset",
+        metavar="P",
+        help=f"the encoder's effort, such as veryfast (default: {_defaults('preset')})",
     )
     parser.add_argument(
         "--episodes",
@@ -83,6 +85,11 @@ def add(commands: Commands) -> None:
     add_storage_options(parser)
     add_json(parser)
     parser.set_defaults(run=run)
+
+
+def _defaults(setting: str) -> str:
+    """Each profile's value of a setting, for the help."""
+    return ", ".join(f"{name} {getattr(item, setting)}" for name, item in PROFILES.items())
 
 
 def run(args: argparse.Namespace) -> int:
