@@ -183,6 +183,15 @@ REFUSED = [
         [IDR, coded_slice(I, 0, 0, idr=True, idr_pic_id=1, first_mb=3)],
     ),
     ("two pictures in one access unit", [IDR, coded_slice(I, 0, 2, idr=True, first_mb=3)]),
+    (
+        # pic_parameter_set_id differs (7.4.1.2.4).
+        "two pictures in one access unit",
+        [
+            h264_syntax.pps(identifier=1),
+            IDR,
+            coded_slice(I, 0, 0, idr=True, first_mb=3, pps_identifier=1),
+        ],
+    ),
     ("arbitrary slice order", [coded_slice(I, 0, 0, idr=True, first_mb=12)]),
     (
         "arbitrary slice order",

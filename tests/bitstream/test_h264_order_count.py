@@ -49,6 +49,14 @@ def test_type_0_wraps_both_ways() -> None:
     ]
 
 
+def test_type_0_at_half_the_range() -> None:
+    # Equation 8-3: 8 less is a wrap, 8 more is none.
+    bits = {"log2_max_pic_order_cnt_lsb": 4}
+    slices = [coded_slice(I, 0, 0, idr=True, **bits)]
+    slices += [coded_slice(P, n + 1, lsb, **bits) for n, lsb in enumerate((8, 9, 1, 9, 0))]
+    assert order_counts(slices, bits) == [0, 8, 9, 17, 25, 32]
+
+
 def test_a_frame_has_the_smaller_count_of_its_fields() -> None:
     slices = [
         coded_slice(I, 0, 0, idr=True, delta=(0,)),

@@ -160,11 +160,19 @@ def test_cropping(chroma_format_idc: int, frame_mbs_only_flag, size: tuple[int, 
 
 def test_scaling_lists_are_passed_over() -> None:
     # List 0: eight deltas of 0, then delta_scale -8, which makes nextScale 0 and ends it (7-25);
-    # list 1 absent; list 6 with all 64 deltas; a list whose nextScale passes 255 (+127, +127, ...).
+    # list 1: 8 + 1 - 9 ends it; lists 2 to 5 absent; list 6 with all 64 deltas; a list whose nextScale passes 255 (+127, +127, ...).
     deltas = [0] * 8 + [-8]
-    code = {0: "1", -8: "000010001", 127: "0" * 7 + "11111110", 1: "010", -1: "011"}
+    code = {
+        0: "1",
+        -9: "000010011",
+        -8: "000010001",
+        127: "0" * 7 + "11111110",
+        1: "010",
+        -1: "011",
+    }
     lists = "1" + "".join(code[delta] for delta in deltas)
-    lists += "0" * 5
+    lists += "1" + code[1] + code[-9]
+    lists += "0" * 4
     lists += "1" + (code[1] + code[-1]) * 32
     lists += "1" + (code[127] + "0" * 7 + "11111111") * 32
     high = ue_bits(1) + ue_bits(0) + ue_bits(0) + "0" + "1" + lists

@@ -160,6 +160,39 @@ def test_order_counts_before_the_first_picture_wrap() -> None:
     assert parse_slice_header(got[1], wide()).pic_order_cnt_lsb == 65534
 
 
+def test_order_counts_are_told_from_that_of_the_last_reference() -> None:
+    sps = h264_syntax.sps(log2_max_pic_order_cnt_lsb=16)
+    wide_lsb = {"log2_max_pic_order_cnt_lsb": 16}
+    got = rewrite(
+        picture(0, 0, [], coded_slice(I, 0, 0, idr=True, **wide_lsb)),
+        picture(1, 30000, [[0]], coded_slice(P, 1, 30000, reference=False, **wide_lsb)),
+        picture(2, -5000, [[0]], coded_slice(P, 1, 60536, reference=False, **wide_lsb)),
+        sps=sps,
+    )
+    headers = [parse_slice_header(each, wide(sps=sps)) for each in got]
+    assert [header.pic_order_cnt_lsb for header in headers] == [0, 30000, 60536]
+
+
+def test_zeros_on_both_sides_of_the_seam() -> None:
+    # The old header ends in a byte of zeros, so that the first zero of the slice data and the 1
+    # after it are kept apart by a 3; the new header ends elsewhere, where no 3 may be.
+    pps = h264_syntax.pps(entropy_coding_mode_flag=True)
+    for log2_max_frame_num in range(4, 12):
+        bits = "1" * 3 + u_bits(1, log2_max_frame_num) + u_bits(2, 6) + "00" + "0" + "1"
+        bits += se_bits(128)
+        if len(bits) % 8 == 0:
+            break
+    old = escape(b"\x41" + bits_to_bytes(bits) + b"\0\1\x80")
+    assert old.endswith(b"\0\0\3\1\x80")
+    got = rewrite(
+        picture(0, 0, [], coded_slice(I, 0, 0, idr=True, log2_max_frame_num=log2_max_frame_num)),
+        picture(1, 2, [[0]], old),
+        sps=h264_syntax.sps(log2_max_frame_num=log2_max_frame_num),
+        pps=pps,
+    )[1]
+    assert got.endswith(b"\0\1\x80")
+
+
 def test_frames_of_an_interlaced_sequence_keep_field_pic_flag() -> None:
     sps = h264_syntax.sps(frame_mbs_only_flag=False, mb_adaptive_frame_field_flag=True)
     [got] = rewrite(picture(0, 0, [], coded_slice(I, 0, 0, idr=True, field=False)), sps=sps)
