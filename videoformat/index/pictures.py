@@ -147,6 +147,7 @@ class PictureIndex:
         columns = [getattr(self, name) for name in _PICTURE_FIELDS]
         if len({len(column) for column in columns}) != 1:
             raise StructureError(f"{self._where}: columns of the picture index differ in length")
+        self._check_size()
         self._check_pictures()
         positions = {frame: at for at, frame in enumerate(self.frame_index) if frame is not None}
         shown = sum(frame is not None for frame in self.frame_index)
@@ -172,6 +173,16 @@ class PictureIndex:
     @property
     def _where(self) -> str:
         return f"episode {self.key.episode_uid!r} chunk {self.key.chunk_index}"
+
+    def _check_size(self) -> None:
+        stream = self.stream
+        if not (
+            1 <= stream.width <= stream.decoded_width and 1 <= stream.height <= stream.decoded_height
+        ):
+            raise StructureError(
+                f"{self._where}: frames of {stream.width}x{stream.height} out of pictures of "
+                f"{stream.decoded_width}x{stream.decoded_height}"
+            )
 
     def _check_pictures(self) -> None:
         for at, (references, offset, size) in enumerate(

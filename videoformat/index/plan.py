@@ -168,7 +168,7 @@ def _plan_targets(index: PictureIndex, start: int, targets: list[int]) -> Group:
     # Pictures that lead over the start reference what was not fed; none of the targets needs them.
     everything = [at for at in range(start, last + 1) if index.earliest[at] >= start]
     wanted = set(closed)
-    without = [at for at in everything if index.is_reference[at] or at in wanted]
+    without = [at for at in everything if index.is_reference[at] or at in wanted or at == start]
     best = Group(tuple(everything))
     cost = _cost(index, everything)
     kept = set(without)

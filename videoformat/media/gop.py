@@ -199,7 +199,8 @@ def check_ddra(index: PictureIndex) -> None:
 
     Every closure has at most three pictures; the first and the last frame are anchors, and so is
     one at least every ``interval`` frames; anchors are intra random access points; every other
-    picture is referenced by none and references only the anchors around it.
+    picture is referenced by none and references both anchors around it, so that no closure leaves
+    out an anchor that its pictures were coded after.
     """
     where = f"episode {index.key.episode_uid!r} chunk {index.key.chunk_index}"
     interval = index.stream.interval
@@ -236,8 +237,8 @@ def _check_between(index: PictureIndex, anchors: list[int], where: str) -> None:
         allowed = {index.position_of[before], index.position_of[after]}
         for frame in range(before + 1, after):
             references = index.references[index.position_of[frame]]
-            if not set(references) <= allowed:
+            if set(references) != allowed:
                 raise StructureError(
-                    f"{where}: frame {frame} references pictures {references}, expected only "
-                    f"those of the anchors {before} and {after}, {sorted(allowed)}"
+                    f"{where}: frame {frame} references pictures {references}, expected those of "
+                    f"the anchors {before} and {after}, {sorted(allowed)}"
                 )
