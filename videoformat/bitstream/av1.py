@@ -57,7 +57,9 @@ class Av1Indexer:
     """Reads temporal units in decode order; a ``PictureIndexer``.
 
     ``configuration`` is an ``av1C`` record, bare OBUs, or empty where the sequence header comes in
-    the first unit. A sequence header in the first unit replaces that of the configuration. A unit that raises leaves the indexer as it was before.
+    the first unit. A sequence header in the first unit replaces that of the configuration. A unit
+    that raises leaves the indexer as it was before. ``Picture.detail`` is the ``Av1FrameHeader``, or
+    None with ``keep_headers`` off.
 
     The byte ranges of a unit's pictures tile it: what precedes a frame (temporal delimiter, sequence
     header, metadata, padding) belongs to it, and what follows the last frame to that one.
@@ -73,7 +75,8 @@ class Av1Indexer:
     and later pictures reference the showing picture, not the shown one.
     """
 
-    def __init__(self, configuration: bytes = b"") -> None:
+    def __init__(self, configuration: bytes = b"", *, keep_headers: bool = True) -> None:
+        self._keep_headers = keep_headers
         self._state = _State(0, ReferenceSlots(), b"", None)
         obus = config_obus(configuration)
         for obu in iterate_obus(obus):
@@ -114,7 +117,7 @@ class Av1Indexer:
                 _require_layer(state.sequence, obu)
             if kind in (ObuType.FRAME, ObuType.FRAME_HEADER):
                 if frame is not None:
-                    pictures.append(_close(frame, boundary))
+                    pictures.append(self._close(frame, boundary))
                 frame = _open_frame(state, access_unit, obu, boundary)
                 boundary = obu.end
             elif kind in (ObuType.TILE_GROUP, ObuType.REDUNDANT_FRAME_HEADER):
@@ -131,13 +134,28 @@ class Av1Indexer:
                 raise UnsupportedStreamError("large scale tile", f"tile list at byte {obu.start}")
         if frame is None:
             raise BitstreamError(f"no frame header in a temporal unit of {len(access_unit)} bytes")
-        pictures.append(_close(frame, len(access_unit)))
+        pictures.append(self._close(frame, len(access_unit)))
         shown = sum(picture.is_shown for picture in pictures)
         if shown > 1:
             # AV1 7.5: exactly one; its time stamp could not be told from the others'.
             raise BitstreamError(f"a temporal unit shows {shown} frames, expected 1")
         self._state = state
         return pictures
+
+    def _close(self, frame: _OpenFrame, end: int) -> Picture:
+        """The picture, now that all of the frame that ends at byte ``end`` was seen."""
+        picture, header = frame.picture, frame.header
+        if not header.show_existing_frame and not frame.tile_groups:
+            raise BitstreamError(
+                f"picture {picture.position} at byte {picture.start} has no tile group"
+            )
+        if picture.end != end:
+            picture = replace(picture, end=end)
+        if self._keep_headers:
+            if frame.redundant_copies:
+                header = replace(header, redundant_copies=frame.redundant_copies)
+            picture = replace(picture, detail=header)
+        return picture
 
 
 def _accept_sequence_header(state: _State, payload: bytes) -> None:
@@ -203,7 +221,6 @@ def _open_frame(state: _State, unit: bytes, obu: Obu, start: int) -> _OpenFrame:
         reference_lists=lists,
         start=start,
         end=obu.end,
-        detail=header,
     )
     if header.shown is not None:
         state.slots.mark_shown(header.shown.position)
@@ -237,14 +254,3 @@ def _references(
     if header.frame_refs_short_signaling:
         needed.update(slot.position for slot in slots.all_present("frame_refs_short_signaling"))
     return tuple(sorted(needed)), (listed,)
-
-
-def _close(frame: _OpenFrame, end: int) -> Picture:
-    if not frame.header.show_existing_frame and not frame.tile_groups:
-        raise BitstreamError(
-            f"picture {frame.picture.position} at byte {frame.picture.start} has no tile group"
-        )
-    if not frame.redundant_copies:
-        return frame.picture if frame.picture.end == end else replace(frame.picture, end=end)
-    header = replace(frame.header, redundant_copies=frame.redundant_copies)
-    return replace(frame.picture, end=end, detail=header)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
 
 from videoformat.bitstream.av1 import Av1Indexer
@@ -27,7 +27,9 @@ __all__ = [
     "byte_stream",
     "decoder_prefix",
     "make_indexer",
+    "make_nal_indexer",
     "make_rewriter",
+    "nal_unit_splitter",
     "resets_decoding",
     "stored_configuration",
 ]
@@ -37,7 +39,8 @@ _LENGTH_SIZES = MappingProxyType({f"length{size}": size for size in range(1, 5)}
 
 # NAL unit types of pictures after which nothing before is referenced: H.264 table 7-1 (IDR), H.265
 # table 7-1 (BLA and IDR).
-_RESETTING = MappingProxyType({"h264": frozenset({5}), "hevc": frozenset(range(16, 21))})
+_H264_IDR = 5
+_HEVC_RESETS = range(16, 21)
 
 INDEXERS: MappingProxyType[str, Callable[[bytes], PictureIndexer]] = MappingProxyType(
     {"h264": H264Indexer, "hevc": HevcIndexer, "av1": Av1Indexer}
@@ -54,6 +57,15 @@ def make_indexer(codec: str, configuration: bytes) -> PictureIndexer:
     if indexer is None:
         raise UnsupportedStreamError("codec", f"{codec!r}, expected one of {', '.join(INDEXERS)}")
     return indexer(configuration)
+
+
+def make_nal_indexer(codec: str, configuration: bytes) -> H264Indexer | HevcIndexer:
+    """A parser for access units that are split into NAL units; it keeps no headers."""
+    if codec == "h264":
+        return H264Indexer(configuration, keep_headers=False)
+    if codec == "hevc":
+        return HevcIndexer(configuration, keep_headers=False)
+    raise UnsupportedStreamError("codec", f"{codec!r} has no NAL units, expected h264 or hevc")
 
 
 def make_rewriter(codec: str, configuration: bytes) -> ClosureRewriter:
@@ -87,12 +99,23 @@ def byte_stream(framing: str) -> Callable[[bytes], bytes]:
     """
     if framing in ("annexb", "obu"):
         return lambda unit: unit
+    split = nal_unit_splitter(framing)
+    return lambda unit: to_annexb(split(unit))
+
+
+def nal_unit_splitter(framing: str) -> Callable[[bytes], list[bytes]]:
+    """What splits a stored access unit of H.264 or HEVC into NAL units.
+
+    Raises ``UnsupportedStreamError`` for a framing that is not known.
+    """
+    if framing == "annexb":
+        return split_annexb
     size = _LENGTH_SIZES.get(framing)
     if size is None:
         raise UnsupportedStreamError(
             "framing", f"{framing!r}, expected annexb, obu or one of {', '.join(_LENGTH_SIZES)}"
         )
-    return lambda unit: to_annexb(split_length_prefixed(unit, size))
+    return lambda unit: split_length_prefixed(unit, size)
 
 
 def decoder_prefix(codec: str, configuration: bytes) -> bytes:
@@ -108,15 +131,8 @@ def decoder_prefix(codec: str, configuration: bytes) -> bytes:
     return b""
 
 
-def resets_decoding(codec: str) -> Callable[[bytes], bool]:
-    """Whether an access unit, in byte stream format, references nothing before it, nor do later ones.
-
-    For AV1 the answer is always False: its indexer needs no such hint.
-    """
+def resets_decoding(codec: str, nal_units: Iterable[bytes]) -> bool:
+    """Whether an access unit of H.264 or HEVC references nothing before it, nor do later ones."""
     if codec == "h264":
-        return lambda unit: any(nal[0] & 31 in _RESETTING["h264"] for nal in split_annexb(unit))
-    if codec == "hevc":
-        return lambda unit: any(
-            nal[0] >> 1 & 63 in _RESETTING["hevc"] for nal in split_annexb(unit)
-        )
-    return lambda _unit: False
+        return any(unit[0] & 31 == _H264_IDR for unit in nal_units)
+    return any(unit[0] >> 1 & 63 in _HEVC_RESETS for unit in nal_units)

@@ -20,7 +20,7 @@ from videoformat.bitstream.hevc_nal import (
     CRA_NUT,
     EOB_NUT,
     EOS_NUT,
-    base_layer_units_of,
+    base_layer_units,
     is_coded_slice_segment,
     is_irap,
     is_leading,
@@ -34,6 +34,7 @@ from videoformat.bitstream.hevc_slice import (
     parse_slice_segment_header,
 )
 from videoformat.bitstream.hevc_sps import SequenceParameterSet
+from videoformat.bitstream.nal import split_annexb, split_length_prefixed
 from videoformat.bitstream.picture import Picture, PictureType
 from videoformat.errors import BitstreamError, UnsupportedStreamError
 
@@ -68,11 +69,13 @@ class HevcIndexer:
 
     ``configuration`` is an ``hvcC`` record, or parameter sets in byte stream format, or empty where
     they come in band. Access units are length-prefixed if an ``hvcC`` was given, else in byte stream
-    format. An access unit holds one picture, so ``push`` returns one. After an error the indexer's
-    state is not defined.
+    format. An access unit holds one picture, so ``push`` returns one. ``Picture.detail`` is a
+    ``HevcPictureDetail``, or None with ``keep_headers`` off. After an error the indexer's state is
+    not defined.
     """
 
-    def __init__(self, configuration: bytes = b"") -> None:
+    def __init__(self, configuration: bytes = b"", *, keep_headers: bool = True) -> None:
+        self._keep_headers = keep_headers
         self._parameter_sets, self._length_size = parse_configuration(configuration)
         self._sps: SequenceParameterSet | None = None
         self._position = 0
@@ -96,7 +99,16 @@ class HevcIndexer:
 
     def push(self, access_unit: bytes) -> list[Picture]:
         """The picture that the access unit holds."""
-        segments, ends_sequence = self._slice_segments(access_unit)
+        nal_units = (
+            split_length_prefixed(access_unit, self._length_size)
+            if self._length_size
+            else split_annexb(access_unit)
+        )
+        return [self.push_nal_units(nal_units, len(access_unit))]
+
+    def push_nal_units(self, nal_units: Sequence[bytes], size: int) -> Picture:
+        """The one picture of an access unit of ``size`` bytes that is split already."""
+        segments, ends_sequence = self._slice_segments(nal_units)
         first = segments[0]
         self._activate(first.sps)
         begins_sequence = self._begins_sequence
@@ -135,17 +147,34 @@ class HevcIndexer:
             references=tuple(sorted(set().union(*lists))),
             reference_lists=lists,
             start=0,
-            end=len(access_unit),
-            detail=HevcPictureDetail(segments, is_decodable),
+            end=size,
+            detail=HevcPictureDetail(segments, is_decodable) if self._keep_headers else None,
         )
         self._position += 1
-        return [picture]
+        return picture
 
-    def _slice_segments(self, access_unit: bytes) -> tuple[tuple[SliceSegmentHeader, ...], bool]:
+    def read_parameter_sets(self, nal_units: Sequence[bytes]) -> None:
+        """Takes the parameter sets of an access unit that is not indexed."""
+        for nal_unit_type, unit in base_layer_units(nal_units):
+            self._parameter_sets.add(nal_unit_type, unit)
+
+    @property
+    def parameter_set_ids(self) -> frozenset[tuple[str, int]]:
+        """Which parameter sets are known, whatever they say."""
+        sets = self._parameter_sets
+        return frozenset(
+            [("VPS", unit[2] >> 4) for unit in sets.video_parameter_sets]
+            + [("SPS", sps.sps_seq_parameter_set_id) for sps in sets.sequence_parameter_sets]
+            + [("PPS", pps.pps_pic_parameter_set_id) for pps in sets.picture_parameter_sets]
+        )
+
+    def _slice_segments(
+        self, nal_units: Sequence[bytes]
+    ) -> tuple[tuple[SliceSegmentHeader, ...], bool]:
         """The headers of the access unit's slice segments, and whether a sequence ends after it."""
         segments: list[SliceSegmentHeader] = []
         ends_sequence = False
-        for nal_unit_type, unit in base_layer_units_of(access_unit, self._length_size):
+        for nal_unit_type, unit in base_layer_units(nal_units):
             if is_coded_slice_segment(nal_unit_type):
                 segment, _ = parse_slice_segment_header(nal_unit_type, unit, self._parameter_sets)
                 if segment.first_slice_segment_in_pic_flag and segments:

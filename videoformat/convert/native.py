@@ -20,7 +20,8 @@ from videoformat.index.features import Feature
 from videoformat.index.native_chunk import native_chunk, reference_chunk
 from videoformat.index.pictures import ChunkKey
 from videoformat.index.rows import ChunkMedia, ExternalRange
-from videoformat.media.coded import CodedFile, index_file
+from videoformat.media.coded import index_file
+from videoformat.media.coded_file import CodedFile
 from videoformat.media.episode import ChunkBounds, EncodedFrames
 
 __all__ = ["IndexedFiles", "native_chunks"]

@@ -16,12 +16,12 @@ __all__ = ["access_of", "native_chunk", "reference_chunk"]
 
 def access_of(codec: str, stream: IndexedStream, span: range) -> tuple[str, str | None]:
     """How closures of these pictures are fed, and why not sparsely where they are not."""
-    chained = [at for at in span if stream.pictures[at].reference_lists is None]
+    reasons = [fallback for at in span if (fallback := stream.pictures[at].fallback) is not None]
     reason = None
-    if chained:
-        kinds = ", ".join(sorted(stream.fallbacks))
-        reason = f"{len(chained)} of {len(span)} pictures are decoded in sequence: {kinds}"
-    if len(chained) == len(span):
+    if reasons:
+        kinds = ", ".join(sorted(set(reasons)))
+        reason = f"{len(reasons)} of {len(span)} pictures are decoded in sequence: {kinds}"
+    if len(reasons) == len(span):
         return "sequential", reason
     return ("direct" if codec == "av1" else "rewrite"), reason
 

@@ -71,34 +71,8 @@ class ClosureDecoder:
         """
         missing = set(wanted)
         fed: set[int] = set()
-        prefix = self._prefix
-        try:
-            for position, data in packets:
-                packet = av.Packet(prefix + self._byte_stream(data))
-                prefix = b""
-                packet.pts = packet.dts = position
-                packet.time_base = _TIME_BASE
-                fed.add(position)
-                yield from self._keep(self._context.decode(packet), fed, missing)
-            yield from self._keep(self._context.decode(None), fed, missing)
-        except av.error.FFmpegError as error:
-            raise DecodeError(
-                f"the {self.codec} decoder refused one of the pictures {sorted(fed)}: {error}"
-            ) from None
-        finally:
-            self._context.flush_buffers()
-        if missing:
-            raise DecodeError(
-                f"the {self.codec} decoder did not return pictures {sorted(missing)} of the "
-                f"{len(fed)} that it was fed"
-            )
-
-    def _keep(
-        self, frames: list[av.VideoFrame], fed: set[int], missing: set[int]
-    ) -> Iterator[tuple[int, av.VideoFrame]]:
-        for frame in frames:
-            position = frame.pts
-            if position is None or position not in fed:
+        for position, frame in self._feed(packets, fed):
+            if position not in fed:
                 raise DecodeError(
                     f"the {self.codec} decoder returned a picture tagged {position}, which was "
                     "not fed"
@@ -110,3 +84,44 @@ class ClosureDecoder:
                     raise DecodeError(f"the {self.codec} decoder calls picture {position} corrupt")
                 missing.discard(position)
                 yield position, frame
+        if missing:
+            raise DecodeError(
+                f"the {self.codec} decoder did not return pictures {sorted(missing)} of the "
+                f"{len(fed)} that it was fed"
+            )
+
+    def decode_all(
+        self, packets: Iterable[tuple[int, bytes]]
+    ) -> Iterator[tuple[int, av.VideoFrame]]:
+        """Feeds packets in decode order and yields whatever comes back, with its tag, in order.
+
+        Raises ``DecodeError`` where the decoder reports an error.
+        """
+        yield from self._feed(packets, set())
+
+    def _feed(
+        self, packets: Iterable[tuple[int, bytes]], fed: set[int]
+    ) -> Iterator[tuple[int, av.VideoFrame]]:
+        """Feeds packets, drains and flushes. ``fed`` takes the positions of those that are fed."""
+        prefix = self._prefix
+        try:
+            for position, data in packets:
+                packet = av.Packet(prefix + self._byte_stream(data))
+                prefix = b""
+                packet.pts = packet.dts = position
+                packet.time_base = _TIME_BASE
+                fed.add(position)
+                yield from self._tagged(self._context.decode(packet))
+            yield from self._tagged(self._context.decode(None))
+        except av.error.FFmpegError as error:
+            raise DecodeError(
+                f"the {self.codec} decoder refused one of the pictures {sorted(fed)}: {error}"
+            ) from None
+        finally:
+            self._context.flush_buffers()
+
+    def _tagged(self, frames: list[av.VideoFrame]) -> Iterator[tuple[int, av.VideoFrame]]:
+        for frame in frames:
+            if frame.pts is None:
+                raise DecodeError(f"the {self.codec} decoder returned a picture without its tag")
+            yield frame.pts, frame

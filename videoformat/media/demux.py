@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import av
 import av.error
@@ -25,6 +25,9 @@ from videoformat.errors import (
     StoreError,
     UnsupportedStreamError,
 )
+
+if TYPE_CHECKING:
+    from av.video.stream import VideoStream
 
 __all__ = ["VideoFile", "VideoScan"]
 
@@ -107,6 +110,17 @@ class VideoFile:
     def close(self) -> None:
         """Closes the file."""
         self._container.close()
+
+    def packets(self) -> Iterator[av.Packet[VideoStream]]:
+        """The packets in decode order, then an empty one that flushes the decoder; once only.
+
+        ``decode`` of a packet gives the frames that a decoder has ready after it and all packets
+        before it, if it was called for each of them.
+        """
+        try:
+            yield from self._container.demux(self._container.streams.video[0])
+        except av.error.FFmpegError as error:
+            raise DataError(f"{self.path} cannot be read to its end: {error.strerror}") from None
 
     def scan(self) -> VideoScan:
         """Reads every packet once, without decoding; kept for later calls."""

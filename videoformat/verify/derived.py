@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from videoformat.bitstream.codecs import byte_stream, resets_decoding
+from videoformat.bitstream.codecs import nal_unit_splitter, resets_decoding
 from videoformat.errors import CountMismatchError, StructureError
 from videoformat.index.native import CodedPicture, CodedUnit, StreamIndexer
 from videoformat.index.pictures import PictureIndex
@@ -23,40 +24,64 @@ def check_derived(index: PictureIndex, units: Sequence[bytes], findings: Finding
     pictures are not counted as derived. Raises ``BitstreamError``, ``UnsupportedStreamError`` or a
     ``DataError`` where nothing can be compared.
     """
-    convert = byte_stream(index.stream.framing)
-    indexer = StreamIndexer(index.stream.codec, index.stream.configuration)
+    stream = index.stream
+    indexer = StreamIndexer(stream.codec, stream.configuration, stream.framing)
     for unit, pts in zip(units, index.pts, strict=True):
-        indexer.push(CodedUnit(unit, convert(unit), pts))
+        indexer.push(CodedUnit(unit, pts))
     derived = indexer.finish().pictures
     if len(derived) != len(index):
         raise CountMismatchError(
             f"the bytes hold {len(derived)} pictures, the index has {len(index)}"
         )
-    known = _understood(index, derived, units)
+    restart = _first_restart(index, units)
+    known = _understood(index, derived, restart)
     findings.derived += len(known)
-    _compare(index, derived, known, findings)
+    _compare(index, _counted_alike(index, derived, known, restart), known, findings)
     _check_order(index, derived)
 
 
-def _understood(
-    index: PictureIndex, derived: Sequence[CodedPicture], units: Sequence[bytes]
-) -> list[int]:
+def _first_restart(index: PictureIndex, units: Sequence[bytes]) -> int:
+    """The first picture from which on a parser needs to know of nothing before the chunk."""
+    if index.stream.structure == "ddra":
+        return 0
+    codec, framing = index.stream.codec, index.stream.framing
+    if framing == "obu":
+        # Order hints and reference slots of AV1 mean the same wherever parsing begins.
+        return 0
+    split = nal_unit_splitter(framing)
+    return next(
+        (at for at, unit in enumerate(units) if resets_decoding(codec, split(unit))), len(units)
+    )
+
+
+def _understood(index: PictureIndex, derived: Sequence[CodedPicture], restart: int) -> list[int]:
     """The pictures that both the stored index and the parser make a statement about."""
-    chained = [at for at, picture in enumerate(derived) if picture.poc is None]
-    if chained:
-        convert = byte_stream(index.stream.framing)
-        resets = resets_decoding(index.stream.codec)
-        restart = next((at for at, unit in enumerate(units) if resets(convert(unit))), len(units))
-        if index.stream.structure == "ddra":
-            restart = 0
-        contradicted = [at for at in chained if at >= restart and index.poc[at] is not None]
-        if contradicted:
-            raise StructureError(
-                f"the references of pictures {listed(contradicted)} cannot be known from their "
-                "bytes, the index states them"
-            )
-    unknown = set(chained)
-    return [at for at, poc in enumerate(index.poc) if poc is not None and at not in unknown]
+    chained = {at for at, picture in enumerate(derived) if picture.poc is None}
+    contradicted = [at for at in sorted(chained) if at >= restart and index.poc[at] is not None]
+    if contradicted:
+        raise StructureError(
+            f"the references of pictures {listed(contradicted)} cannot be known from their bytes, "
+            "the index states them"
+        )
+    return [at for at, poc in enumerate(index.poc) if poc is not None and at not in chained]
+
+
+def _counted_alike(
+    index: PictureIndex, derived: Sequence[CodedPicture], known: Sequence[int], restart: int
+) -> list[CodedPicture]:
+    """The derived pictures with order counts from the stored index's origin.
+
+    In mid-sequence the high part of order counts follows from pictures before the chunk (H.264
+    8.2.1.1, H.265 8.3.1): up to the first restart they are known but for a constant.
+    """
+    first = next((at for at in known if at < restart), None)
+    if first is None:
+        return list(derived)
+    shift = (index.poc[first] or 0) - (derived[first].poc or 0)
+    return [
+        replace(picture, poc=(picture.poc or 0) + shift) if at < restart else picture
+        for at, picture in enumerate(derived)
+    ]
 
 
 def _compare(
