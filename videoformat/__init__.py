@@ -11,10 +11,12 @@
 from videoformat.convert import ConvertReport, convert
 from videoformat.dataset import Dataset
 from videoformat.dataset import open_dataset as open  # noqa: A004 - the name users expect: vf.open
+from videoformat.editing import EditReport, delete_episodes, undelete
 from videoformat.errors import VideoFormatError
 from videoformat.media.episode import ChunkBounds
 from videoformat.media.gop import DDRA
-from videoformat.reading import ReadPlan, ReadReport
+from videoformat.reading import ReadOptions, ReadPlan, ReadReport
+from videoformat.versions import VacuumReport, log, tag, untag, vacuum
 from videoformat.writer import Writer, create
 
 __all__ = [
@@ -22,11 +24,20 @@ __all__ = [
     "ChunkBounds",
     "ConvertReport",
     "Dataset",
+    "EditReport",
+    "ReadOptions",
     "ReadPlan",
     "ReadReport",
+    "VacuumReport",
     "VideoFormatError",
     "Writer",
     "convert",
     "create",
+    "delete_episodes",
+    "log",
     "open",
+    "tag",
+    "undelete",
+    "untag",
+    "vacuum",
 ]

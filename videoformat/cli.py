@@ -15,7 +15,17 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
-from videoformat.commands import convert, frames, info, plan, verify
+from videoformat.commands import (
+    convert,
+    delete,
+    frames,
+    info,
+    log,
+    plan,
+    tag,
+    vacuum,
+    verify,
+)
 from videoformat.commands.selection import joined_negatives
 from videoformat.errors import (
     InvalidArgumentError,
@@ -28,7 +38,7 @@ __all__ = ["main"]
 
 DATA_AT_FAULT, CALL_AT_FAULT, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 TRACEBACK_VARIABLE = "VIDEOFORMAT_TRACEBACK"
-COMMANDS = (convert, info, frames, plan, verify)
+COMMANDS = (convert, info, frames, plan, verify, delete, log, tag, vacuum)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -26,15 +27,15 @@ UInt8Array = np.ndarray[Any, np.dtype[np.uint8]]
 def open_dataset(
     uri: str | os.PathLike[str],
     storage_options: Mapping[str, str] | None = None,
-    version: int | str | None = None,
+    version: int | str | dt.datetime | None = None,
     *,
     allowed_sources: Sequence[str | os.PathLike[str]] = (),
 ) -> Dataset:
     """Opens a dataset at a local path or in an object store (``s3://``, ``gs://``, ``az://``, …).
 
     ``storage_options`` go to the object store as Lance names them; the usual environment variables
-    work too. ``version`` is a number or a tag; None is the newest, as it is now: what others append
-    later is not seen. ``allowed_sources`` are the folders or URI prefixes whose files may be read
+    work too. ``version`` is a number, a tag, or a time (the newest version made by then); None is the
+    newest, as it is now: what others append later is not seen. ``allowed_sources`` are the folders or URI prefixes whose files may be read
     where a dataset keeps its media in its source's files (``convert(video="reference")``); none by
     default, so that a dataset from a stranger makes no reader open other files. Raises ``DatasetNotFoundError``, ``UnsupportedFormatError``, ``DataError``,
     ``StoreError``.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 from typing import Any
 
 from videoformat.dataset import Dataset
+from videoformat.errors import InvalidArgumentError
 from videoformat.table import Table
 
 __all__ = [
@@ -14,6 +16,7 @@ __all__ = [
     "add_dataset",
     "add_json",
     "add_storage_options",
+    "as_version",
     "open_dataset",
     "open_table",
     "storage_options",
@@ -63,7 +66,9 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
     """The dataset to read, and which version of it."""
     parser.add_argument("uri", metavar="URI", help="a local path, s3://…, gs://…, az://…")
     parser.add_argument(
-        "--version", metavar="N|TAG", help="a version by number or tag (default: the newest)"
+        "--version",
+        metavar="N|TAG|TIME",
+        help="a version by number, tag or time (2026-11-29T18:30; default: the newest)",
     )
     parser.add_argument(
         "--allow-source",
@@ -87,10 +92,23 @@ def storage_options(args: argparse.Namespace) -> dict[str, str] | None:
     return dict(args.storage_options) or None
 
 
-def version_of(args: argparse.Namespace) -> int | str | None:
-    """The version that was named: a number, or a tag."""
-    text: str | None = args.version
-    return int(text) if text is not None and text.isascii() and text.isdigit() else text
+def as_version(text: str) -> int | str | dt.datetime:
+    """A version as it is named: a number, a time (it has a colon, which no tag has), or a tag."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if ":" not in text:
+        return text
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"{text!r} is no time such as 2026-11-29T18:30 or 2026-11-29T18:30:05+01:00"
+        ) from None
+
+
+def version_of(args: argparse.Namespace) -> int | str | dt.datetime | None:
+    """The version that was named; None where none was."""
+    return None if args.version is None else as_version(args.version)
 
 
 def open_table(args: argparse.Namespace) -> Table:

@@ -7,6 +7,7 @@ are started than are about to run, so memory holds a chunk's media a thread.
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import time
 from collections import deque
@@ -46,7 +47,7 @@ def verify(
     *,
     decode: bool = False,
     storage_options: Mapping[str, str] | None = None,
-    version: int | str | None = None,
+    version: int | str | dt.datetime | None = None,
     allowed_sources: Sequence[str | os.PathLike[str]] = (),
     workers: int | None = None,
     progress: Callable[[VerifyProgress], None] | None = None,

@@ -6,17 +6,16 @@ panic of its native code counts as damaged data.
 
 from __future__ import annotations
 
+import bisect
 import datetime as dt
-import errno
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import unquote, urlsplit
 
 import lance
-import lance.blob
 import lance.fragment
 import pyarrow as pa
 
@@ -26,111 +25,21 @@ from videoformat.errors import (
     DataError,
     DatasetNotFoundError,
     InvalidArgumentError,
-    StoreError,
-    VideoFormatError,
 )
 from videoformat.index.schema import (
     EXTERNAL_MEDIA_TYPE,
-    MEDIA_TYPE,
     METADATA_KEY,
     DatasetInfo,
     table_schema,
 )
+from videoformat.table import history
+from videoformat.table.errors import address_of, lance_errors
+from videoformat.table.rows import lance_rows, lance_schema
 
-__all__ = ["Table", "address_of"]
+__all__ = ["Table"]
 
 STORAGE_VERSION = "2.2"
 DIRECTORY_COLUMNS = ("episode_uid", "chunk_index", "first_frame", "frame_count", "episode_length")
-
-
-def address_of(uri: str | os.PathLike[str]) -> str:
-    """An address as a string; ``~`` is the home directory of a local path."""
-    text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else None
-    if not isinstance(text, str) or not text:
-        raise InvalidArgumentError(f"a dataset's address is a path or URI, got {uri!r}")
-    return text if "://" in text else str(Path(text).expanduser())
-
-
-def _without_address(text: str, uri: str) -> str:
-    """What was said without the address, which may hold any word that is looked for."""
-    for address in (uri, uri.partition("://")[2] or uri):
-        for form in (address, quote(address)):
-            text = text.replace(form.strip("/"), "")
-    return text
-
-
-def _translate(error: BaseException, uri: str, doing: str) -> VideoFormatError:
-    message = str(error).split(", /home/", maxsplit=1)[0].strip()
-    text = _without_address(message.lower(), uri.lower())
-    where = f"{uri}: {doing}: {message or type(error).__name__}"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EACCES, errno.EROFS):
-        return StoreError(where)
-    if "was not found" in text and "dataset" in text:
-        return DatasetNotFoundError(f"there is no dataset at {uri}")
-    # A tag that does not exist or cannot be one; a version number beyond 64 bits.
-    if text.startswith(("ref not found", "ref is invalid")) or isinstance(error, OverflowError):
-        return DatasetNotFoundError(where)
-    if "already exists" in text:
-        return InvalidArgumentError(f"there is a dataset at {uri} already")
-    if "conflict" in text or "incompatible with concurrent transaction" in text:
-        return ConflictError(where)
-    if type(error).__name__ == "PanicException":
-        return DataError(where)
-    store_signs = ("permission denied", "no space", "read-only", "access denied", "unauthorized")
-    if any(sign in text for sign in store_signs):
-        return StoreError(where)
-    # "Generic S3 error", "Generic LocalFileSystem error": the store itself spoke.
-    if "object store" in text or "generic " in text or isinstance(error, TimeoutError):
-        return StoreError(where)
-    return DataError(where)
-
-
-@contextmanager
-def _lance_errors(uri: str, doing: str) -> Iterator[None]:
-    """Turns whatever Lance raises into this package's errors."""
-    try:
-        yield
-    except (VideoFormatError, KeyboardInterrupt, SystemExit, MemoryError):
-        raise
-    except BaseException as error:
-        # Lance's native panics derive from BaseException alone.
-        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            raise _translate(error, uri, doing) from error
-        raise
-
-
-def _lance_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with Lance's blob type for media columns."""
-    fields = []
-    for column in schema:
-        if column.type in (MEDIA_TYPE, EXTERNAL_MEDIA_TYPE):
-            blob = lance.blob.blob_field(column.name)
-            metadata = {**(blob.metadata or {}), **(column.metadata or {})}
-            fields.append(blob.with_metadata(metadata) if metadata else blob)
-        else:
-            fields.append(column)
-    return pa.schema(fields, metadata=schema.metadata)
-
-
-def _lance_rows(rows: pa.Table) -> pa.Table:
-    """Rows with their media as Lance blobs."""
-    columns = []
-    schema = _lance_schema(rows.schema)
-    for column, values in zip(rows.schema, rows.columns, strict=True):
-        if column.type == MEDIA_TYPE:
-            columns.append(lance.blob.blob_array(values.to_pylist()))
-        elif column.type == EXTERNAL_MEDIA_TYPE:
-            columns.append(
-                lance.blob.blob_array(
-                    [
-                        lance.blob.Blob.from_uri(item["uri"], item["position"], item["size"])
-                        for item in values.to_pylist()
-                    ]
-                )
-            )
-        else:
-            columns.append(values)
-    return pa.Table.from_arrays(columns, schema=schema)
 
 
 class Table:
@@ -145,6 +54,7 @@ class Table:
         self.storage_options = options
         self.version: int = dataset.version
         self.schema: pa.Schema = dataset.schema
+        self._fragments: tuple[list[int], list[tuple[str, ...]]] | None = None
         self.info = DatasetInfo.from_schema(self.schema)
 
     @staticmethod
@@ -152,22 +62,29 @@ class Table:
         uri: str | os.PathLike[str],
         *,
         storage_options: Mapping[str, str] | None = None,
-        version: int | str | None = None,
+        version: int | str | dt.datetime | None = None,
     ) -> Table:
-        """Opens a version (a number or a tag; the newest where None).
+        """Opens a version: a number, a tag, or a time (the newest made by then); None: the newest.
 
         Raises ``DatasetNotFoundError``, ``UnsupportedFormatError`` for a format that this version
         does not know, ``DataError`` where the table is damaged or is not a videoformat dataset.
         """
         address = address_of(uri)
         options = dict(storage_options) if storage_options else None
-        if isinstance(version, bool) or not isinstance(version, int | str | None):
-            raise InvalidArgumentError(f"version is {version!r}, expected a number or a tag")
-        with _lance_errors(address, "opening"):
+        if isinstance(version, bool) or not isinstance(version, int | str | dt.datetime | None):
+            raise InvalidArgumentError(
+                f"version is {version!r}, expected a number, a tag or a time"
+            )
+        with lance_errors(address, "opening"):
             dataset = lance.dataset(address, storage_options=options)
+            if isinstance(version, dt.datetime):
+                time = version.astimezone()
+                version = history.version_at(dataset, time)
+                if version is None:
+                    raise DatasetNotFoundError(f"{address} has no version that is as old as {time}")
         if version is not None:
             try:
-                with _lance_errors(address, f"opening version {version!r}"):
+                with lance_errors(address, f"opening version {version!r}"):
                     dataset = dataset.checkout_version(version)
             except DatasetNotFoundError as error:
                 raise DatasetNotFoundError(f"{address} has no version {version!r}") from error
@@ -180,7 +97,7 @@ class Table:
         """Whether there is a table at the address."""
         address = address_of(uri)
         try:
-            with _lance_errors(address, "opening"):
+            with lance_errors(address, "opening"):
                 options = dict(storage_options) if storage_options else None
                 lance.dataset(address, storage_options=options)
         except DatasetNotFoundError:
@@ -200,9 +117,9 @@ class Table:
         taken = InvalidArgumentError(f"there is a dataset at {address} already")
         if Table.exists(address, storage_options=options):
             raise taken
-        operation = lance.LanceOperation.Overwrite(_lance_schema(table_schema(info)), [])
+        operation = lance.LanceOperation.Overwrite(lance_schema(table_schema(info)), [])
         try:
-            with _lance_errors(address, "creating"):
+            with lance_errors(address, "creating"):
                 # Retried, it would overwrite what another process made in the meantime.
                 dataset = lance.LanceDataset.commit(
                     address,
@@ -218,13 +135,32 @@ class Table:
             raise AssertionError(f"Lance made storage version {dataset.data_storage_version}")
         return Table(dataset, address, options)
 
+    @property
+    def local_root(self) -> Path | None:
+        """The folder of a table on a local disk, None for one in an object store."""
+        if self.uri.startswith("file://"):
+            return Path(unquote(urlsplit(self.uri).path))
+        return None if "://" in self.uri else Path(self.uri)
+
+    def data_files_of(self, row: int) -> tuple[str, ...]:
+        """The names of the data files that hold a row, under ``data/`` of the table."""
+        if self._fragments is None:
+            with lance_errors(self.uri, "listing fragments"):
+                fragments = self._dataset.get_fragments()
+                ends = list(itertools.accumulate(each.count_rows() for each in fragments))
+                files = [tuple(file.path for file in each.data_files()) for each in fragments]
+            self._fragments = (ends, files)
+        ends_of, files_of = self._fragments
+        at = bisect.bisect_right(ends_of, row)
+        return files_of[at] if at < len(files_of) else ()
+
     def latest(self) -> Table:
         """The newest version of the same table."""
         return Table.open(self.uri, storage_options=self.storage_options)
 
     def count_rows(self) -> int:
         """Rows, which are chunks."""
-        with _lance_errors(self.uri, "counting rows"):
+        with lance_errors(self.uri, "counting rows"):
             return int(self._dataset.count_rows())
 
     def local_size(self) -> int | None:
@@ -236,7 +172,7 @@ class Table:
     def scan(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows in order, some columns, a bounded number of rows at a time."""
         self._check_columns(columns)
-        with _lance_errors(self.uri, f"reading columns {', '.join(columns)}"):
+        with lance_errors(self.uri, f"reading columns {', '.join(columns)}"):
             yield from self._dataset.to_batches(columns=list(columns), batch_readahead=2)
 
     def directory(self) -> pa.Table:
@@ -248,7 +184,7 @@ class Table:
     def take(self, rows: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Some rows, in the order asked for."""
         self._check_columns(columns)
-        with _lance_errors(self.uri, f"reading columns {', '.join(columns)}"):
+        with lance_errors(self.uri, f"reading columns {', '.join(columns)}"):
             return self._dataset.take(list(rows), columns=list(columns))
 
     def read_ranges(self, column: str, requests: Sequence[tuple[int, int, int]]) -> list[bytes]:
@@ -257,7 +193,7 @@ class Table:
         Raises ``DataError`` where a range lies outside the media or comes back short.
         """
         self._check_columns((column,))
-        with _lance_errors(self.uri, f"reading media of {column}"):
+        with lance_errors(self.uri, f"reading media of {column}"):
             answers = self._dataset.read_blob_ranges(column, list(requests), selector="indices")
         parts: list[bytes | None] = [None] * len(requests)
         for position, _, data in answers:
@@ -290,10 +226,10 @@ class Table:
 
         What is written and never committed is invisible and is removed by a clean-up.
         """
-        with _lance_errors(self.uri, "writing"):
+        with lance_errors(self.uri, "writing"):
             return list(
                 lance.fragment.write_fragments(
-                    _lance_rows(rows),
+                    lance_rows(rows),
                     self._dataset,
                     mode="append",
                     data_storage_version=STORAGE_VERSION,
@@ -308,7 +244,7 @@ class Table:
 
     def commit(self, fragments: Sequence[Any], message: str | None = None) -> Table:
         """Makes written rows visible, all of them in one step, after whatever others appended."""
-        with _lance_errors(self.uri, "committing"):
+        with lance_errors(self.uri, "committing"):
             dataset = lance.LanceDataset.commit(
                 self.uri,
                 lance.LanceOperation.Append(list(fragments)),
@@ -319,8 +255,103 @@ class Table:
             )
         return Table(dataset, self.uri, self.storage_options)
 
+    def delete_episodes(self, uids: Sequence[str]) -> Table:
+        """A new version without some episodes; nothing is moved.
+
+        Against the newest version, whatever others do meanwhile: episodes that are not in it any
+        more are no error. Raises ``ConflictError`` where others keep rewriting the same rows.
+        """
+        quoted = ", ".join("'" + uid.replace("'", "''") + "'" for uid in uids)
+        with lance_errors(self.uri, "deleting episodes"):
+            dataset = self._newest()
+            dataset.delete(f"episode_uid IN ({quoted})")
+        return self.latest()
+
+    def bring_back(self, version: int, uids: frozenset[str]) -> tuple[Table, frozenset[str]]:
+        """A new version with episodes that an older one had; returns it and those that stay away.
+
+        Raises ``ConflictError`` where another writer committed in the meantime.
+        """
+        with lance_errors(self.uri, f"bringing back episodes of version {version}"):
+            older = self._newest().checkout_version(version)
+            fragments, lost = history.fragments_with(self._dataset, older, uids)
+            if lost == uids:
+                return self, lost
+            # A merge conflicts with every other change, so that no append can be overlooked.
+            dataset = lance.LanceDataset.commit(
+                self.uri,
+                lance.LanceOperation.Merge(fragments, self._dataset.lance_schema),
+                read_version=self.version,
+                storage_options=self.storage_options,
+                max_retries=0,
+            )
+        return Table(dataset, self.uri, self.storage_options), lost
+
+    def versions(self, limit: int | None = None) -> list[history.VersionFacts]:
+        """The newest versions (None: all), newest first."""
+        with lance_errors(self.uri, "listing versions"):
+            return history.version_facts(self._newest(), limit)
+
+    def tags(self) -> dict[str, int]:
+        """The version of each tag."""
+        with lance_errors(self.uri, "listing tags"):
+            return {name: int(item["version"]) for name, item in self._dataset.tags.list().items()}
+
+    def set_tag(self, name: str, *, move: bool = False) -> None:
+        """Names this version; with ``move``, a tag that there is already names it from now on."""
+        with lance_errors(self.uri, f"tagging version {self.version} as {name!r}"):
+            tags = self._dataset.tags
+            if move and name in tags.list():
+                tags.update(name, self.version)
+            else:
+                tags.create(name, self.version)
+
+    def remove_tag(self, name: str) -> None:
+        """Forgets a name; raises ``DatasetNotFoundError`` where there is none."""
+        with lance_errors(self.uri, f"removing tag {name!r}"):
+            self._dataset.tags.delete(name)
+
+    def compact(self, target_bytes: int) -> history.CompactionCost:
+        """Joins small fragments and drops deleted rows, in a version of its own."""
+        with lance_errors(self.uri, "compacting"):
+            dataset = self._newest()
+            current = Table(dataset, self.uri, self.storage_options)
+            return history.compact(dataset, current._fragment_sizes(), target_bytes)
+
+    def _fragment_sizes(self) -> list[tuple[int, int, int, int]]:
+        """Of each fragment: its id, its rows, its deleted rows, the bytes of their media."""
+        streams = [f"{feature.column}/stream" for feature in self.info.cameras.values()]
+        media: list[int] = []
+        for batch in self.scan(["chunk_index", *streams]):
+            sums = [0] * batch.num_rows
+            for stream in streams:
+                for at, size in enumerate(batch.column(stream).field("media_size").to_pylist()):
+                    sums[at] += size or 0
+            media += sums
+        sizes, start = [], 0
+        for fragment in self._dataset.get_fragments():
+            rows = fragment.count_rows()
+            sizes.append(
+                (
+                    fragment.fragment_id,
+                    rows,
+                    fragment.num_deletions,
+                    sum(media[start : start + rows]),
+                )
+            )
+            start += rows
+        return sizes
+
+    def clean_up(self, older_than: dt.timedelta, *, unfinished: bool = False) -> history.CleanUp:
+        """Removes versions older than that without a tag, and files that no other version needs."""
+        with lance_errors(self.uri, "cleaning up"):
+            return history.clean_up(self._newest(), older_than, unfinished=unfinished)
+
+    def _newest(self) -> lance.LanceDataset:
+        return lance.dataset(self.uri, storage_options=self.storage_options)
+
     def with_info(self, info: DatasetInfo) -> Table:
         """Writes new dataset-wide facts as a new version."""
-        with _lance_errors(self.uri, "writing the dataset's metadata"):
+        with lance_errors(self.uri, "writing the dataset's metadata"):
             self._dataset.update_schema_metadata({METADATA_KEY.decode(): info.to_json().decode()})
         return self.latest()

@@ -1,0 +1,7 @@
+"""The Lance table under a dataset. The only importer of lance."""
+
+from videoformat.table.errors import address_of
+from videoformat.table.history import CleanUp, CompactionCost, VersionFacts
+from videoformat.table.table import Table
+
+__all__ = ["CleanUp", "CompactionCost", "Table", "VersionFacts", "address_of"]

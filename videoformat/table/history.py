@@ -1,0 +1,199 @@
+"""Versions of a table: which there are, tags, bringing rows back, compaction, clean-up.
+
+Strategy: functions on Lance's own object, without an error of this package in them; ``Table`` turns
+what they raise into those.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import lance
+import lance.optimize
+
+__all__ = [
+    "CleanUp",
+    "CompactionCost",
+    "VersionFacts",
+    "clean_up",
+    "compact",
+    "fragments_with",
+    "version_at",
+    "version_facts",
+]
+
+# What Lance calls an operation, and what people do.
+_OPERATIONS = {
+    "Append": "append",
+    "Delete": "delete",
+    "Rewrite": "compact",
+    "UpdateConfig": "metadata",
+    "Restore": "restore",
+    "Merge": "change",
+    "Overwrite": "create",
+}
+# Rows that a compaction holds in memory at once, each with its media.
+COMPACTION_ROWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFacts:
+    """One version. ``operation`` is None where the store no longer says what made it."""
+
+    version: int
+    time: dt.datetime
+    operation: str | None
+    chunks: int
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionCost:
+    """What a compaction copied: rows, and the bytes of their media."""
+
+    fragments: int
+    rows: int
+    media_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUp:
+    """What a clean-up removed, or would remove."""
+
+    versions: int
+    files: int
+    byte_count: int
+
+
+def _time(version: Mapping[str, Any]) -> dt.datetime:
+    """When a version was made. Lance gives local time without a zone."""
+    stamp: dt.datetime = version["timestamp"]
+    return stamp.astimezone()
+
+
+def _chunks(version: Mapping[str, Any]) -> int:
+    facts = version["metadata"]
+    return int(facts["total_rows"])
+
+
+def version_facts(dataset: lance.LanceDataset, limit: int | None) -> list[VersionFacts]:
+    """The newest ``limit`` versions (None: all), newest first."""
+    tags: dict[int, list[str]] = {}
+    for name, facts in dataset.tags.list().items():
+        tags.setdefault(int(facts["version"]), []).append(name)
+    found = []
+    for item in sorted(dataset.versions(), key=lambda item: -int(item["version"]))[:limit]:
+        number = int(item["version"])
+        names = tuple(sorted(tags.get(number, ())))
+        found.append(
+            VersionFacts(number, _time(item), _operation(dataset, number), _chunks(item), names)
+        )
+    return found
+
+
+def _operation(dataset: lance.LanceDataset, version: int) -> str | None:
+    try:
+        name = type(dataset.read_transaction(version).operation).__name__
+    except (AttributeError, OSError, ValueError):
+        return None
+    return _OPERATIONS.get(name, name.lower())
+
+
+def version_at(dataset: lance.LanceDataset, time: dt.datetime) -> int | None:
+    """The newest version that was made at a time or before it, None where there is none.
+
+    Numbers decide which is newest: a clock that went backwards makes no older version newer.
+    """
+    times = {int(item["version"]): _time(item) for item in dataset.versions()}
+    return max((number for number, made in times.items() if made <= time), default=None)
+
+
+def fragments_with(
+    dataset: lance.LanceDataset, older: lance.LanceDataset, gone: frozenset[str]
+) -> tuple[list[Any], frozenset[str]]:
+    """The fragments of the newest version with rows of an older one back in them.
+
+    ``gone`` are the ``episode_uid`` that the older version has and the newest has not. Returns the
+    fragments, and those of ``gone`` that cannot come back: a compaction moved what lay beside them.
+    A fragment that is gone altogether comes back at the end, as Lance wants it.
+    """
+    now = {item.fragment_id: item.metadata for item in dataset.get_fragments()}
+    lost: set[str] = set()
+    back: list[Any] = []
+    for fragment in older.get_fragments():
+        rows = fragment.to_table(columns=["episode_uid"])
+        uids = frozenset(rows.column("episode_uid").to_pylist())
+        if not uids & gone:
+            continue
+        mine = now.get(fragment.fragment_id)
+        if mine is not None:
+            # The newest files, which may have columns that the older version lacked.
+            now[fragment.fragment_id] = replace(mine, deletion_file=fragment.metadata.deletion_file)
+        elif uids <= gone and dataset.schema.equals(older.schema):
+            back.append(
+                replace(
+                    fragment.metadata,
+                    row_id_meta=None,
+                    created_at_version_meta=None,
+                    last_updated_at_version_meta=None,
+                )
+            )
+        else:
+            lost |= uids & gone
+    return [*now.values(), *back], frozenset(lost)
+
+
+def compact(
+    dataset: lance.LanceDataset, sizes: Sequence[tuple[int, int, int, int]], target_bytes: int
+) -> CompactionCost:
+    """Joins neighbouring fragments whose media is less than ``target_bytes``; drops deleted rows.
+
+    ``sizes`` are fragment id, rows, deleted rows and bytes of media. What is compacted is copied, so
+    a fragment that has reached the target is left alone for good, unless a tenth of it is deleted:
+    a byte is copied a bounded number of times, however often this runs.
+    """
+    small = {
+        number
+        for number, rows, deleted, media in sizes
+        if media < target_bytes or deleted * 10 > rows + deleted
+    }
+    # One small fragment between two others, with nothing deleted, would be copied for nothing.
+    order = [number for number, *_ in sizes]
+    dead = {number for number, _, deleted, _ in sizes if deleted}
+    chosen = {
+        number
+        for at, number in enumerate(order)
+        if number in small
+        and (
+            number in dead
+            or (at > 0 and order[at - 1] in small)
+            or (at + 1 < len(order) and order[at + 1] in small)
+        )
+    }
+    if not chosen:
+        return CompactionCost(0, 0, 0)
+    metrics = dataset.optimize.compact_files(
+        excluded_fragment_ids=[number for number in order if number not in chosen],
+        batch_size=COMPACTION_ROWS,
+        materialize_deletions_threshold=0.0,
+    )
+    copied = [item for item in sizes if item[0] in chosen]
+    return CompactionCost(
+        int(metrics.fragments_removed),
+        sum(item[1] for item in copied),
+        sum(item[3] for item in copied),
+    )
+
+
+def clean_up(dataset: lance.LanceDataset, older_than: dt.timedelta, *, unfinished: bool) -> CleanUp:
+    """Removes versions older than a time that have no tag, and files that none of the rest needs."""
+    stats = dataset.cleanup_old_versions(
+        older_than=older_than,
+        delete_unverified=unfinished,
+        error_if_tagged_old_versions=False,
+    )
+    files = stats.data_files_removed + stats.deletion_files_removed
+    return CleanUp(int(stats.old_versions), int(files), int(stats.bytes_removed))
