@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,12 @@ from videoformat.directory import Directory, EpisodeRows, as_index
 from videoformat.errors import ColumnNotFoundError, DataError, InvalidArgumentError
 from videoformat.index.features import Feature
 from videoformat.index.rows import frame_values
-from videoformat.reading import Reader, ReadPlan, ReadReport
+from videoformat.reading import Reader, ReadOptions, ReadPlan, ReadReport
 from videoformat.table import Table
 
 __all__ = ["Dataset", "open_dataset"]
 
+MAXIMUM_SIDE = 16384
 Request = tuple[int, str, int]
 UInt8Array = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -30,6 +32,7 @@ def open_dataset(
     version: int | str | dt.datetime | None = None,
     *,
     allowed_sources: Sequence[str | os.PathLike[str]] = (),
+    options: ReadOptions | None = None,
 ) -> Dataset:
     """Opens a dataset at a local path or in an object store (``s3://``, ``gs://``, ``az://``, …).
 
@@ -37,17 +40,23 @@ def open_dataset(
     work too. ``version`` is a number, a tag, or a time (the newest version made by then); None is the
     newest, as it is now: what others append later is not seen. ``allowed_sources`` are the folders or URI prefixes whose files may be read
     where a dataset keeps its media in its source's files (``convert(video="reference")``); none by
-    default, so that a dataset from a stranger makes no reader open other files. Raises ``DatasetNotFoundError``, ``UnsupportedFormatError``, ``DataError``,
+    default, so that a dataset from a stranger makes no reader open other files. ``options`` are
+    threads, caches and the like. Raises ``DatasetNotFoundError``, ``UnsupportedFormatError``, ``DataError``,
     ``StoreError``.
     """
     table = Table.open(uri, storage_options=storage_options, version=version)
-    return Dataset(table, allowed_sources=[os.fspath(item) for item in allowed_sources])
+    sources = [os.fspath(item) for item in allowed_sources]
+    return Dataset(table, allowed_sources=sources, options=options)
 
 
 def _reopen(
-    uri: str, options: Mapping[str, str] | None, version: int, sources: Sequence[str]
+    uri: str,
+    storage_options: Mapping[str, str] | None,
+    version: int,
+    sources: Sequence[str],
+    options: ReadOptions,
 ) -> Dataset:
-    return open_dataset(uri, options, version, allowed_sources=sources)
+    return open_dataset(uri, storage_options, version, allowed_sources=sources, options=options)
 
 
 class Dataset:
@@ -57,10 +66,16 @@ class Dataset:
     as its address and version.
     """
 
-    def __init__(self, table: Table, *, allowed_sources: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        table: Table,
+        *,
+        allowed_sources: Sequence[str] = (),
+        options: ReadOptions | None = None,
+    ) -> None:
         self._table = table
         self._allowed_sources = tuple(allowed_sources)
-        self._reader = Reader(table, allowed_sources=self._allowed_sources)
+        self._reader = Reader(table, options=options, allowed_sources=self._allowed_sources)
         self.last_read: ReadReport | None = None
 
     def __repr__(self) -> str:
@@ -75,6 +90,7 @@ class Dataset:
             self._table.storage_options,
             self.version,
             self._allowed_sources,
+            self._reader.options,
         )
 
     @property
@@ -269,56 +285,105 @@ class Dataset:
         wanted, _ = self._group(requests)
         return self._reader.plan(wanted, ReadReport())
 
-    def read_frames(self, episode: int, camera: str, indices: Iterable[int]) -> UInt8Array:
+    def read_frames(
+        self,
+        episode: int,
+        camera: str,
+        indices: Iterable[int],
+        *,
+        size: tuple[int, int] | None = None,
+        out: UInt8Array | None = None,
+    ) -> UInt8Array:
         """Frames of one camera: uint8 [N, H, W, 3], RGB, in the order asked, duplicates kept.
 
-        Raises ``EpisodeNotFoundError``, ``FrameNotFoundError``, ``ColumnNotFoundError``, and a
-        ``DataError`` where what is stored is damaged: a wrong frame is never returned.
+        ``size`` is (height, width) to scale to, in one pass from the coded samples; None is the
+        camera's own. ``out`` is an array of that shape to fill in and return, which saves a loader
+        the cost of new memory. Raises ``EpisodeNotFoundError``, ``FrameNotFoundError``,
+        ``ColumnNotFoundError``, and a ``DataError`` where what is stored is damaged: a wrong frame
+        is never returned.
         """
         rows = self.directory.episode(episode)
         frames = rows.resolve(indices)
         feature = self._camera(camera)
         wanted = _by_chunk(rows, camera, frames)
-        slots: dict[int, list[int]] = {}
+        slots: dict[Request, list[int]] = {}
         for slot, frame in enumerate(frames):
-            slots.setdefault(frame, []).append(slot)
-        out = np.empty((len(frames), feature.height, feature.width, 3), np.uint8)
+            slots.setdefault((rows.episode, camera, frame), []).append(slot)
+        height, width = check_size(size) or (feature.height, feature.width)
+        shape = (len(frames), height, width, 3)
+        stack = _Stack(shape, slots, None if out is None else check_out(out, shape))
+        self._read(wanted, stack.place, size)
+        return stack.array()
 
-        def place(_episode: int, _camera: str, frame: int, rgb: UInt8Array) -> None:
-            if rgb.shape != out.shape[1:]:
-                raise DataError(
-                    f"episode {rows.episode}, camera {camera!r}, frame {frame}: {rgb.shape} where "
-                    f"the feature's shape is {out.shape[1:]}"
-                )
-            first, *others = slots[frame]
-            out[first] = rgb
-            for slot in others:
-                out[slot] = rgb
-
-        self._read(wanted, place)
-        return out
-
-    def read_batch(self, requests: Iterable[Request]) -> list[UInt8Array]:
+    @overload
+    def read_batch(
+        self, requests: Iterable[Request], *, size: tuple[int, int] | None = ...
+    ) -> list[UInt8Array]: ...
+    @overload
+    def read_batch(
+        self,
+        requests: Iterable[Request],
+        *,
+        size: tuple[int, int] | None = ...,
+        out: UInt8Array | Literal["stack"],
+    ) -> UInt8Array: ...
+    def read_batch(
+        self,
+        requests: Iterable[Request],
+        *,
+        size: tuple[int, int] | None = None,
+        out: UInt8Array | Literal["stack"] | None = None,
+    ) -> list[UInt8Array] | UInt8Array:
         """Frames of any episodes and cameras, each uint8 [H, W, 3], in the order asked.
 
-        One plan for all: what two requests share is fetched and decoded once. Equal requests get
-        arrays of their own.
+        One plan for all: what two requests share is fetched and decoded once. ``size`` is (height,
+        width) to scale every frame to. ``out``: ``"stack"`` returns one array [N, H, W, 3], which
+        frames of one size allow; an array of that shape (or a torch tensor's ``numpy()``) is filled
+        in and returned; None returns a list, in which equal requests get arrays of their own.
         """
         wanted, slots = self._group(requests)
-        frames: list[UInt8Array] = [np.empty(0, np.uint8)] * sum(map(len, slots.values()))
+        count = sum(map(len, slots.values()))
+        if out is None:
+            frames: list[UInt8Array] = [np.empty(0, np.uint8)] * count
 
-        def place(episode: int, camera: str, frame: int, rgb: UInt8Array) -> None:
-            first, *others = slots[episode, camera, frame]
-            frames[first] = rgb.copy()
-            for slot in others:
-                frames[slot] = frames[first].copy()
+            def place(episode: int, camera: str, frame: int, rgb: UInt8Array) -> None:
+                for slot in slots[episode, camera, frame]:
+                    frames[slot] = rgb.copy()
 
-        self._read(wanted, place)
-        return frames
+            self._read(wanted, place, check_size(size))
+            return frames
+        stack = self._stack(out, count, slots, check_size(size))
+        self._read(wanted, stack.place, size)
+        return stack.array()
 
-    def _read(self, wanted: Any, place: Any) -> None:
+    def _stack(
+        self,
+        out: UInt8Array | str,
+        count: int,
+        slots: Mapping[Request, Sequence[int]],
+        size: tuple[int, int] | None,
+    ) -> _Stack:
+        """The array that a batch fills: one of the caller's, checked, or a new one."""
+        sizes = {size} if size else {self._frame_size(camera) for _, camera, _ in slots}
+        if len(sizes) > 1:
+            raise InvalidArgumentError(
+                f"frames of {sorted(sizes)} do not stack; give a size, or out=None for a list"
+            )
+        height, width = sizes.pop() if sizes else (0, 0)
+        shape = (count, height, width, 3)
+        if isinstance(out, str):
+            if out != "stack":
+                raise InvalidArgumentError(f"out is {out!r}, expected 'stack', an array or None")
+            return _Stack(shape, slots)
+        return _Stack(shape, slots, check_out(out, shape))
+
+    def _frame_size(self, camera: str) -> tuple[int, int]:
+        feature = self._camera(camera)
+        return feature.height, feature.width
+
+    def _read(self, wanted: Any, place: Any, size: tuple[int, int] | None = None) -> None:
         report = ReadReport()
-        self._reader.read(self._reader.plan(wanted, report), place, report)
+        self._reader.read(self._reader.plan(wanted, report), place, report, size)
         self.last_read = report
 
     def _camera(self, camera: str) -> Feature:
@@ -363,3 +428,65 @@ def _by_chunk(
         key = (rows.row_of(frame), camera)
         wanted.setdefault(key, (rows.episode, set()))[1].add(frame)
     return wanted
+
+
+def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
+    """A size to scale to, as (height, width). Raises ``InvalidArgumentError``."""
+    if size is None:
+        return None
+    try:
+        height, width = (as_index(side, "a side of size") for side in size)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"size is {size!r}, expected (height, width): {error}") from None
+    if not (1 <= height <= MAXIMUM_SIDE and 1 <= width <= MAXIMUM_SIDE):
+        raise InvalidArgumentError(f"size is {size!r}, expected sides from 1 to {MAXIMUM_SIDE}")
+    return height, width
+
+
+def check_out(out: UInt8Array, shape: tuple[int, ...]) -> UInt8Array:
+    """An array of the caller's to fill in. Raises ``InvalidArgumentError``."""
+    if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.shape != shape:
+        given = getattr(out, "dtype", type(out).__name__), getattr(out, "shape", ())
+        raise InvalidArgumentError(
+            f"out is {given[0]} of shape {given[1]}, expected a uint8 array of shape {shape}"
+        )
+    if not out.flags.writeable:
+        raise InvalidArgumentError("out cannot be written to")
+    return out
+
+
+class _Stack:
+    """One array [N, H, W, 3] that frames are put straight into.
+
+    A new array is made when the first frame comes and not before: memory that the decoder has just
+    let go of is then used again.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int, int, int],
+        slots: Mapping[Request, Sequence[int]],
+        out: UInt8Array | None = None,
+    ) -> None:
+        self._shape = shape
+        self._slots = slots
+        self._out = out
+        self._lock = threading.Lock()
+
+    def array(self) -> UInt8Array:
+        """The array, filled in once the read is done."""
+        with self._lock:
+            if self._out is None:
+                self._out = np.empty(self._shape, np.uint8)
+            return self._out
+
+    def place(self, episode: int, camera: str, frame: int, rgb: UInt8Array) -> None:
+        """Puts a frame into every slot that asked for it."""
+        if rgb.shape != self._shape[1:]:
+            raise DataError(
+                f"episode {episode}, camera {camera!r}, frame {frame}: a frame of {rgb.shape} where "
+                f"{self._shape[1:]} is expected"
+            )
+        out = self.array()
+        for slot in self._slots[episode, camera, frame]:
+            out[slot] = rgb

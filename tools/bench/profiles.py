@@ -110,7 +110,7 @@ def pictures(dataset: vf.Dataset, episode: int, length: int) -> dict[int, Any]:
     plan = dataset.plan([(episode, camera, frame) for frame in range(length)])
     report = vf.ReadReport()
     found = {}
-    for chunk, parts in zip(plan.chunks, reader._fetch(plan, report), strict=True):  # noqa: SLF001
+    for chunk, parts in zip(plan.chunks, reader.fetch(plan, report), strict=True):
         for frame, picture in reader.decode(chunk, parts, report):
             found[frame] = luma(picture).copy()
     return found

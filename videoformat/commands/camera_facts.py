@@ -16,7 +16,7 @@ from videoformat.dataset import Dataset
 from videoformat.errors import SourceNotAllowedError
 from videoformat.index.features import Feature
 from videoformat.index.schema import media_columns
-from videoformat.reading import Reader
+from videoformat.reading import Reader, ReadOptions
 from videoformat.table import Table
 
 __all__ = ["CameraFacts", "StreamKind", "camera_facts"]
@@ -130,7 +130,9 @@ def _mean_closure(table: Table, dataset: Dataset, feature: Feature) -> tuple[int
     """How many frames were looked at, and the pictures that each needs on average."""
     chunks = dataset.directory.row_count
     picked = sorted(set(np.linspace(0, chunks - 1, min(chunks, SAMPLED_CHUNKS)).astype(int)))
-    reader = Reader(table, index_cache_bytes=0, allowed_sources=dataset.allowed_sources)
+    reader = Reader(
+        table, options=ReadOptions(index_cache_bytes=0), allowed_sources=dataset.allowed_sources
+    )
     frames = pictures = 0
     for begin in range(0, len(picked), _CHUNKS_PER_TAKE):
         keys = [(int(row), feature.key) for row in picked[begin : begin + _CHUNKS_PER_TAKE]]

@@ -243,11 +243,21 @@ class RgbConverter:
 
     def __init__(self) -> None:
         self._reformatter = VideoReformatter()
+        self._scaler = VideoReformatter()
+        self._kept: av.VideoFrame | None = None
 
     def convert(
-        self, frame: av.VideoFrame, color: Color, height: int, width: int
+        self,
+        frame: av.VideoFrame,
+        color: Color,
+        height: int,
+        width: int,
+        size: tuple[int, int] | None = None,
     ) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """A decoded picture as uint8 [height, width, 3]: a view that the caller copies from.
+
+        ``size`` is (height, width) to scale to: in one pass from the coded samples, averaging over
+        areas where it gets smaller, bilinear where it grows.
 
         ``color`` decides, whatever the decoder made of the stream's own tags; the frame is the top
         left part of the picture. Raises ``DataError`` for a matrix or range that is not known.
@@ -258,7 +268,36 @@ class RgbConverter:
         except KeyError as error:
             raise DataError(f"the stream's colour is {error}, which is not known") from None
         # More threads cost more than they bring at the sizes of robots' cameras.
-        plane = self._reformatter.reformat(frame, format="rgb24", threads=1).planes[0]
+        if size is None or size == (height, width):
+            return self._view(self._plain(frame), height, width)
+        if (frame.height, frame.width) != (height, width):
+            # The picture is padded: what is scaled is the frame.
+            full = np.ascontiguousarray(self._view(self._plain(frame), height, width))
+            frame = av.VideoFrame.from_ndarray(full, format="rgb24")
+        grows = size[0] * size[1] > height * width
+        scaled = self._scaler.reformat(
+            frame,
+            width=size[1],
+            height=size[0],
+            format="rgb24",
+            interpolation=Interpolation.BILINEAR if grows else Interpolation.AREA,
+            threads=1,
+        )
+        return self._view(scaled, *size)
+
+    def _plain(self, frame: av.VideoFrame) -> av.VideoFrame:
+        return self._reformatter.reformat(frame, format="rgb24", threads=1)
+
+    def _view(
+        self, frame: av.VideoFrame, height: int, width: int
+    ) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The top left part of an RGB frame's samples, without a copy.
+
+        The frame is kept until the next one: freed together with the caller's copy, its memory would
+        go back to the system and come again page by page, which takes longer than the conversion.
+        """
+        self._kept = frame
+        plane = frame.planes[0]
         return np.ndarray(
             (height, width, 3), np.uint8, buffer=memoryview(plane), strides=(plane.line_size, 3, 1)
         )
@@ -268,10 +307,14 @@ _CONVERTERS = threading.local()
 
 
 def to_rgb(
-    frame: av.VideoFrame, color: Color, height: int, width: int
+    frame: av.VideoFrame,
+    color: Color,
+    height: int,
+    width: int,
+    size: tuple[int, int] | None = None,
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """``RgbConverter.convert`` with a converter of the calling thread's own."""
     converter: RgbConverter | None = getattr(_CONVERTERS, "converter", None)
     if converter is None:
         converter = _CONVERTERS.converter = RgbConverter()
-    return converter.convert(frame, color, height, width)
+    return converter.convert(frame, color, height, width, size)

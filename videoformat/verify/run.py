@@ -21,7 +21,7 @@ from videoformat.directory import Directory
 from videoformat.errors import CountMismatchError, InvalidArgumentError, VideoFormatError
 from videoformat.index.features import Feature
 from videoformat.index.rows import frame_values
-from videoformat.reading import Reader
+from videoformat.reading import Reader, ReadOptions
 from videoformat.table import Table
 from videoformat.verify.camera import verify_camera
 from videoformat.verify.findings import Findings
@@ -81,7 +81,9 @@ def verify(
         table = Table.open(uri_or_dataset, storage_options=storage_options, version=version)
     # Every index is used once.
     reader = Reader(
-        table, index_cache_bytes=0, allowed_sources=[os.fspath(item) for item in allowed_sources]
+        table,
+        options=ReadOptions(index_cache_bytes=0),
+        allowed_sources=[os.fspath(item) for item in allowed_sources],
     )
     return _Verification(table, reader, decode=decode, progress=progress).run(workers)
 

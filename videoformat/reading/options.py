@@ -1,0 +1,36 @@
+"""What a reader may use: the one place for the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from videoformat.errors import InvalidArgumentError
+
+__all__ = ["ReadOptions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """Settings of a reader.
+
+    ``decode_threads``: chunks and groups of one call that are decoded side by side; 1 decodes in
+    the calling thread, which is right in a data loader's worker. ``index_cache_bytes``: memory for
+    picture indexes, least recently used out first; 0 keeps none. ``direct_reads``: on a local disk,
+    media is read from its file without going through Lance's own threads, which costs a tenth where
+    all cores are busy; every access unit's checksum is compared either way, and a file that is not
+    what it should be is read through Lance. Raises ``InvalidArgumentError``.
+    """
+
+    decode_threads: int = 1
+    index_cache_bytes: int = 64 * 2**20
+    direct_reads: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.decode_threads, int) or not 1 <= self.decode_threads <= 256:
+            raise InvalidArgumentError(
+                f"decode_threads is {self.decode_threads!r}, expected 1 to 256"
+            )
+        if not isinstance(self.index_cache_bytes, int) or self.index_cache_bytes < 0:
+            raise InvalidArgumentError(
+                f"index_cache_bytes is {self.index_cache_bytes!r}, expected 0 or more"
+            )
