@@ -15,7 +15,7 @@ from videoformat.editing import EditReport, delete_episodes, undelete
 from videoformat.errors import VideoFormatError
 from videoformat.media.episode import ChunkBounds
 from videoformat.media.gop import DDRA
-from videoformat.reading import ReadPlan, ReadReport
+from videoformat.reading import ReadOptions, ReadPlan, ReadReport
 from videoformat.versions import VacuumReport, log, tag, untag, vacuum
 from videoformat.writer import Writer, create
 
@@ -25,6 +25,7 @@ __all__ = [
     "ConvertReport",
     "Dataset",
     "EditReport",
+    "ReadOptions",
     "ReadPlan",
     "ReadReport",
     "VacuumReport",
