@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -105,17 +104,28 @@ def _check_text(feature: Feature, value: Any, expected: str) -> Any:
     if feature.dtype != "string":
         # A dtype without a type of its own (language columns): Arrow checks it.
         return value
-    count = 1 if feature.is_scalar else math.prod(feature.shape)
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    texts = [value] if isinstance(value, str) else value
-    if (
-        not isinstance(texts, list | tuple)
-        or len(texts) != count
-        or not all(isinstance(text, str) for text in texts)
-    ):
+    scalar: tuple[int, ...] = () if isinstance(value, str) else (1,)
+    texts = _flat_texts(value, scalar if feature.is_scalar else feature.shape)
+    if texts is None:
         raise InvalidArgumentError(f"{feature.key!r}: {_described(value)}, {expected}")
-    return texts[0] if feature.is_scalar else list(texts)
+    return texts[0] if feature.is_scalar else texts
+
+
+def _flat_texts(value: Any, shape: tuple[int, ...]) -> list[str] | None:
+    """The texts of nested lists of this shape in row-major order; None where they are not."""
+    if not shape:
+        return [value] if isinstance(value, str) else None
+    if not isinstance(value, list | tuple) or len(value) != shape[0]:
+        return None
+    texts: list[str] = []
+    for item in value:
+        inner = _flat_texts(item, shape[1:])
+        if inner is None:
+            return None
+        texts += inner
+    return texts
 
 
 class FrameValues:
