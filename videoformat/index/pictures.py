@@ -177,7 +177,8 @@ class PictureIndex:
     def _check_size(self) -> None:
         stream = self.stream
         if not (
-            1 <= stream.width <= stream.decoded_width and 1 <= stream.height <= stream.decoded_height
+            1 <= stream.width <= stream.decoded_width
+            and 1 <= stream.height <= stream.decoded_height
         ):
             raise StructureError(
                 f"{self._where}: frames of {stream.width}x{stream.height} out of pictures of "
