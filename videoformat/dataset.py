@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, overload
 
@@ -17,6 +17,7 @@ from videoformat.errors import ColumnNotFoundError, DataError, InvalidArgumentEr
 from videoformat.index.features import Feature
 from videoformat.index.rows import frame_values
 from videoformat.reading import Reader, ReadOptions, ReadPlan, ReadReport
+from videoformat.reading.ahead import run_ahead
 from videoformat.table import Table
 
 __all__ = ["Dataset", "open_dataset"]
@@ -355,6 +356,27 @@ class Dataset:
         stack = self._stack(out, count, slots, check_size(size))
         self._read(wanted, stack.place, size)
         return stack.array()
+
+    def read_batches(
+        self,
+        batches: Iterable[Iterable[Request]],
+        *,
+        ahead: int = 2,
+        size: tuple[int, int] | None = None,
+        stack: bool = False,
+    ) -> Iterator[list[UInt8Array] | UInt8Array]:
+        """Batches one after the other, up to ``ahead`` of them read while the caller works.
+
+        Each is what ``read_batch`` returns (with ``stack``: one array). An error surfaces at its
+        own batch. The reading thread ends with the iterator, also where that is closed early.
+        """
+
+        def read(requests: Iterable[Request]) -> list[UInt8Array] | UInt8Array:
+            if stack:
+                return self.read_batch(requests, size=size, out="stack")
+            return self.read_batch(requests, size=size)
+
+        return run_ahead(read, batches, ahead)
 
     def _stack(
         self,

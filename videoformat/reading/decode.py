@@ -109,10 +109,9 @@ class StepDecoder:
             configuration, units = self._rewriters.rewrite(index, step.pictures, units)
             framing = "annexb"
         decoder = self._decoders.take(stream.codec, configuration, framing)
-        wanted = [at for at in step.pictures if at in targets]
         report.pictures += len(units)
         packets = zip(step.pictures, units, strict=True)
-        for at, picture in decoder.decode_group(packets, wanted):
+        for at, picture in decoder.decode_group(packets, step.targets):
             report.seconds["decode"] += time.perf_counter() - begin
             _check_picture(picture, index)
             yield targets[at], picture

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from videoformat.errors import ChecksumError
+from videoformat.forks import enter_lance
 from videoformat.index.features import Feature
 from videoformat.index.pictures import PictureIndex
 from videoformat.index.plan import Group, plan_chunk
@@ -109,6 +110,7 @@ class Reader:
         self, wanted: Mapping[tuple[int, str], tuple[int, set[int]]], report: ReadReport
     ) -> ReadPlan:
         """Plans a read of frames by (row, camera); values are the episode and its frames."""
+        enter_lance()  # what is cached may need no call to Lance, and is refused all the same
         found = self._loaded(list(wanted), report)
         begin = time.perf_counter()
         chunks = []
