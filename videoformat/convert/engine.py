@@ -136,7 +136,7 @@ def convert(
     ``video`` says how: ``DDRA(...)`` or the name of one of its profiles re-encodes (default:
     ``DDRA()``); ``"native"`` keeps every H.264, HEVC or AV1 picture as it is;
     ``"reference"`` stores no media at all and points into the source's files, which then must stay
-    as they are (MP4, MOV, Matroska; readers say with ``allowed_sources`` which files they follow). ``episodes`` are the source's own episode numbers, None
+    as they are (MP4 and MOV; readers say with ``allowed_sources`` which files they follow). ``episodes`` are the source's own episode numbers, None
     for all. ``workers`` are threads, None for one a core. Run again after an interruption, it
     continues after the last episode that was stored; where everything is there, it does nothing.
 

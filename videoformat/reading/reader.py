@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from videoformat.errors import ChecksumError
+from videoformat.errors import ChecksumError, DataError
 from videoformat.forks import enter_lance
 from videoformat.index.features import Feature
 from videoformat.index.pictures import PictureIndex
@@ -117,16 +117,11 @@ class Reader:
         for key, (episode, frames) in wanted.items():
             row, camera = key
             loaded = found[key]
-            chunks.append(
-                ChunkRead(
-                    episode,
-                    camera,
-                    row,
-                    loaded.index,
-                    plan_chunk(loaded.index, frames),
-                    loaded.place,
-                )
-            )
+            try:
+                steps = plan_chunk(loaded.index, frames)
+            except DataError as error:
+                raise type(error)(f"camera {camera!r}, episode {episode}: {error}") from error
+            chunks.append(ChunkRead(episode, camera, row, loaded.index, steps, loaded.place))
         report.seconds["plan"] += time.perf_counter() - begin
         return ReadPlan(tuple(chunks))
 
