@@ -26,19 +26,31 @@ def native_indexes(draw: st.DrawFn) -> PictureIndex:
     return replace(index, reference_lists=lists)
 
 
+def leads(index: PictureIndex, target: int, start: int) -> bool:
+    """Whether a decoder that starts there would hold the target back; IDR pictures count from 0."""
+    own, first = index.poc[target], index.poc[start]
+    return own is not None and first is not None and own < first != 0
+
+
 def start_of(index: PictureIndex, target: int) -> int | None:
-    """The last random access point that comes before all that a target needs."""
+    """The last random access point that comes before all that a target needs, and before itself."""
     earliest = min(reachable(index.references, [target]))
     points = [at for at in range(earliest + 1) if index.is_random_access[at]]
+    while len(points) > 1 and leads(index, target, points[-1]):
+        points.pop()
     return points[-1] if points else None
 
 
 def in_sequence(index: PictureIndex, start: int, targets: Sequence[int]) -> list[int]:
-    """What a decoder that starts there decodes up to the last target."""
+    """What a decoder that starts there is fed up to the last target.
+
+    Pictures that lead over the start are left out, unless an H.264 decoder would miss them in its
+    count of reference pictures.
+    """
     return [
         at
         for at in range(start, max(targets) + 1)
-        if min(reachable(index.references, [at])) >= start
+        if index.is_reference[at] or min(reachable(index.references, [at])) >= start
     ]
 
 
@@ -50,11 +62,14 @@ def test_every_step_is_decodable_and_holds_what_its_targets_need(
     plan = plan_chunk(index, draw_frames(data, index))
     fed = {at for step in plan.steps for at in step.pictures}
     assert fed >= reachable(index.references, plan.targets)
+    assert sorted(at for step in plan.steps for at in step.targets) == sorted(plan.targets)
     for step in plan.steps:
         pictures = list(step.pictures)
         assert pictures == sorted(set(pictures))
-        assert {r for at in pictures for r in index.references[at]} <= set(pictures)
-        own = [at for at in plan.targets if at in pictures]
+        complete = [at for at in pictures if min(reachable(index.references, [at])) >= pictures[0]]
+        assert {r for at in complete for r in index.references[at]} <= set(pictures)
+        own = step.targets
+        assert set(own) <= set(complete)
         if step.is_rewritten:
             assert index.stream.access == "rewrite"
             assert index.picture_type[pictures[0]] == "I"
@@ -141,6 +156,27 @@ def test_leading_pictures_of_another_start_are_not_fed() -> None:
     index = make_index(graph, frames=[0, 1, 3, 2, 4], access="sequential")
     assert plan_chunk(index, [4]).groups == ((2, 4),)
     assert plan_chunk(index, [2]).groups == ((0, 1, 2, 3),)
+
+
+def test_a_leading_reference_picture_keeps_the_count_of_h264_whole() -> None:
+    """Picture 3 cannot be right from a start at 2, but without it frame_num would have a gap."""
+    graph = [[], [0], [], [1, 2], [2]]
+    frames, is_reference = [0, 1, 3, 2, 4], [True, True, True, True, False]
+    index = make_index(graph, frames=frames, is_reference=is_reference, access="sequential")
+    plan = plan_chunk(index, [2, 4])
+    assert plan.groups == ((0, 1, 2, 3), (2, 3, 4))
+    assert [step.targets for step in plan.steps] == [(3,), (4,)]
+    hevc = make_index(
+        graph, frames=frames, is_reference=is_reference, access="sequential", codec="hevc"
+    )
+    assert plan_chunk(hevc, [4]).groups == ((2, 4),)
+
+
+def test_a_picture_presented_before_a_start_is_decoded_from_an_earlier_one() -> None:
+    """Picture 3 needs picture 2 alone, but decoders that start there do not return it."""
+    graph = [[], [0], [], [2]]
+    index = make_index(graph, frames=[0, 1, 3, 2], access="sequential")
+    assert plan_chunk(index, [2]).groups == ((0, 2, 3),)
 
 
 def test_a_stream_that_begins_nowhere_is_refused() -> None:

@@ -104,6 +104,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "x264 open GOP temporal": _x264(
             "slow", ".ts", open_gop=1, keyint=24, min_keyint=12, bframes=5, direct="temporal"
         ),
+        "x264 open GOP pyramid": _x264(
+            open_gop=1, keyint=20, min_keyint=20, scenecut=0, bframes=9, b_adapt=0, ref=4
+        ),
         "x264 intra refresh": _x264(intra_refresh=1, keyint=24),
         "x264 non-IDR I": _x264(keyint=300, min_keyint=150),
         "x264 g=2": _x264(keyint=2, min_keyint=2),
@@ -131,6 +134,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "x265 closed GOP": _x265("fast", ".hevc", open_gop=0, keyint=24, min_keyint=12),
         "x265 open GOP": _x265("fast", ".mp4", keyint=24, min_keyint=12, bframes=6),
         "x265 open GOP raw": _x265("fast", ".hevc", keyint=24, min_keyint=12, repeat_headers=1),
+        "x265 RADL": _x265(
+            "fast", open_gop=0, keyint=20, min_keyint=20, scenecut=0, bframes=6, b_adapt=0, radl=3
+        ),
         "x265 temporal layers": _x265("fast", temporal_layers=3, bframes=7, keyint=48),
         "x265 ref 1": _x265("slow", ref=1, weightb=1),
         "x265 ref 6 no pyramid": _x265("fast", ".ts", ref=6, b_pyramid=0),

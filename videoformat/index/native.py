@@ -81,7 +81,8 @@ class IndexedStream:
     def span(self, first: int, count: int) -> range:
         """The pictures, contiguous in decode order, that frames ``first`` to ``first + count`` need.
 
-        They begin at the random access point that all their closures can start from.
+        They begin at a random access point that all their closures can start from and that none of
+        the frames is presented before (``plan``): decoders would not return it.
         """
         positions = self.frame_positions[first : first + count]
         low = high = positions[0]
@@ -94,13 +95,22 @@ class IndexedStream:
             seen.add(at)
             low, high = min(low, at), max(high, at)
             stack.extend(self.pictures[at].references)
-        while low and not self.pictures[low].is_random_access:
-            low -= 1
-        if not self.pictures[low].is_random_access:
+        points = [at for at in range(low + 1) if self.pictures[at].is_random_access]
+        if not points:
             raise UnsupportedStreamError(
                 "no random access point", f"before picture {positions[0]} of frame {first}"
             )
-        return range(low, high + 1)
+        while len(points) > 1 and self._is_led_by_any(points[-1], positions):
+            points.pop()
+        return range(points[-1], high + 1)
+
+    def _is_led_by_any(self, start: int, positions: Sequence[int]) -> bool:
+        """Whether any of the pictures is presented before the random access point at ``start``."""
+        pictures = self.pictures
+        poc, frame = pictures[start].poc, pictures[start].frame
+        if not poc or frame is None:
+            return False  # an IDR picture, the start of a chain, or one that is not shown
+        return any((pictures[at].frame or 0) < frame for at in positions)
 
 
 class _TemporalUnits:

@@ -49,9 +49,14 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pictures that are fed to a flushed decoder in this order, with headers rewritten or not."""
+    """Pictures that are fed to a flushed decoder in this order, with headers rewritten or not.
+
+    ``targets`` are those of them whose frames are wanted from this group: another group may hold
+    one of them too, as a picture that this decoder cannot get right and nothing here needs.
+    """
 
     pictures: tuple[int, ...]
+    targets: tuple[int, ...]
     is_rewritten: bool = False
 
 
@@ -143,14 +148,27 @@ def _random_access_points(index: PictureIndex) -> list[int]:
     return [at for at, is_point in enumerate(index.is_random_access) if is_point]
 
 
-def _sequential_start(index: PictureIndex, points: list[int], earliest: int) -> int:
-    """The last random access point from which everything that a closure needs is decoded."""
-    at = bisect_right(points, earliest) - 1
+def _sequential_start(index: PictureIndex, points: list[int], target: int) -> int:
+    """The last random access point from which a decoder returns a picture and what it needs."""
+    at = bisect_right(points, index.earliest[target]) - 1
     if at < 0:
         raise StructureError(
-            f"{_where(index)}: no random access point at or before picture {earliest}"
+            f"{_where(index)}: no random access point at or before picture {index.earliest[target]}"
         )
+    while at and _leads(index, target, points[at]):
+        at -= 1
     return points[at]
+
+
+def _leads(index: PictureIndex, picture: int, start: int) -> bool:
+    """Whether a picture is presented before the random access point at which decoding starts.
+
+    Decoders do not return such pictures, be they decodable or not (HEVC 8.1.3: RASL; H.264 D.2.8:
+    what precedes a recovery point in output order). An IDR picture, whose order count is 0, is no
+    such point: what leads over it is of its own sequence (RADL).
+    """
+    own, first = index.poc[picture], index.poc[start]
+    return bool(first) and own is not None and first is not None and own < first
 
 
 def _cost(index: PictureIndex, pictures: Sequence[int], *, rewritten: bool = False) -> float:
@@ -166,20 +184,28 @@ def _plan_targets(index: PictureIndex, start: int, targets: list[int]) -> Group:
     last = max(targets)
     closed = sorted(index.closure(targets))
     # Pictures that lead over the start reference what was not fed; none of the targets needs them.
-    everything = [at for at in range(start, last + 1) if index.earliest[at] >= start]
+    # H.264 counts reference pictures (frame_num), and a decoder would fill a gap with pictures of
+    # its own making (8.2.5.2), which can take the place of others in lists: so those stay.
+    counted = index.stream.codec == "h264"
+    everything = [
+        at
+        for at in range(start, last + 1)
+        if index.earliest[at] >= start or (counted and index.is_reference[at])
+    ]
     wanted = set(closed)
     without = [at for at in everything if index.is_reference[at] or at in wanted or at == start]
-    best = Group(tuple(everything))
+    aims = tuple(targets)
+    best = Group(tuple(everything), aims)
     cost = _cost(index, everything)
     kept = set(without)
     if len(without) < len(everything) and all(
-        kept.issuperset(index.references[at]) for at in without
+        kept.issuperset(index.references[at]) for at in without if index.earliest[at] >= start
     ):
-        best, cost = Group(tuple(without)), _cost(index, without)
+        best, cost = Group(tuple(without), aims), _cost(index, without)
     if len(closed) < len(best.pictures) and _can_rewrite(index, closed):
         exact = _cost(index, closed, rewritten=True)
         if exact < cost:
-            best = Group(tuple(closed), is_rewritten=True)
+            best = Group(tuple(closed), aims, is_rewritten=True)
     return best
 
 
@@ -194,7 +220,7 @@ def _plan_native(index: PictureIndex, targets: Sequence[int]) -> tuple[Group, ..
     points = _random_access_points(index)
     by_start: dict[int, list[int]] = {}
     for target in targets:
-        start = _sequential_start(index, points, index.earliest[target])
+        start = _sequential_start(index, points, target)
         by_start.setdefault(start, []).append(target)
     return tuple(_plan_targets(index, start, by_start[start]) for start in sorted(by_start))
 
@@ -216,7 +242,11 @@ def plan_chunk(index: PictureIndex, frames: Iterable[int]) -> ChunkPlan:
         return ChunkPlan((), (), (), ())
     if index.stream.access == "direct":
         closed = sorted(index.closure(targets))
-        steps = tuple(Group(pictures) for pictures in group_pictures(index, closed))
+        wanted_here = set(targets)
+        steps = tuple(
+            Group(pictures, tuple([at for at in pictures if at in wanted_here]))
+            for pictures in group_pictures(index, closed)
+        )
     else:
         steps = _plan_native(index, targets)
     fetched = [at for step in steps for at in step.pictures]

@@ -71,6 +71,7 @@ class ClosureDecoder:
         """
         missing = set(wanted)
         fed: set[int] = set()
+        returned = 0
         for position, frame in self._feed(packets, fed):
             if position not in fed:
                 raise DecodeError(
@@ -79,6 +80,7 @@ class ClosureDecoder:
                 )
             # Each tag is taken back once: a picture that comes twice is not the one that was fed.
             fed.discard(position)
+            returned += 1
             if position in missing:
                 if frame.is_corrupt:
                     raise DecodeError(f"the {self.codec} decoder calls picture {position} corrupt")
@@ -87,7 +89,7 @@ class ClosureDecoder:
         if missing:
             raise DecodeError(
                 f"the {self.codec} decoder did not return pictures {sorted(missing)} of the "
-                f"{len(fed)} that it was fed"
+                f"{len(fed) + returned} that it was fed"
             )
 
     def decode_all(
