@@ -15,6 +15,7 @@ from videoformat.editing import EditReport, delete_episodes, undelete
 from videoformat.errors import VideoFormatError
 from videoformat.media.episode import ChunkBounds
 from videoformat.media.gop import DDRA
+from videoformat.merging import CopyReport, merge, split, subset
 from videoformat.reading import ReadOptions, ReadPlan, ReadReport
 from videoformat.versions import VacuumReport, log, tag, untag, vacuum
 from videoformat.writer import Writer, create
@@ -23,6 +24,7 @@ __all__ = [
     "DDRA",
     "ChunkBounds",
     "ConvertReport",
+    "CopyReport",
     "Dataset",
     "EditReport",
     "ReadOptions",
@@ -35,7 +37,10 @@ __all__ = [
     "create",
     "delete_episodes",
     "log",
+    "merge",
     "open",
+    "split",
+    "subset",
     "tag",
     "undelete",
     "untag",

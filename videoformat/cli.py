@@ -21,7 +21,10 @@ from videoformat.commands import (
     frames,
     info,
     log,
+    merge,
     plan,
+    split,
+    subset,
     tag,
     vacuum,
     verify,
@@ -38,7 +41,7 @@ __all__ = ["main"]
 
 DATA_AT_FAULT, CALL_AT_FAULT, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 TRACEBACK_VARIABLE = "VIDEOFORMAT_TRACEBACK"
-COMMANDS = (convert, info, frames, plan, verify, delete, log, tag, vacuum)
+COMMANDS = (convert, info, frames, plan, verify, merge, subset, split, delete, log, tag, vacuum)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -66,3 +66,17 @@ def test_a_version_by_time(uri: str, capsys: pytest.CaptureFixture[str]) -> None
     time = vf.log(uri)[1].time.isoformat()
     assert cli.main(["info", uri, "--version", time, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["episodes"] == 2
+
+
+def test_copies(uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b, c, d = (str(tmp_path / name) for name in ("a", "b", "c", "d"))
+    assert cli.main(["split", uri, f"{a}=0:2", f"{b}=2"]) == 0
+    assert cli.main(["merge", c, b, a]) == 0
+    assert cli.main(["subset", c, d, "--episodes", "1,2,0", "--json"]) == 0
+    lines = capsys.readouterr().out
+    assert f"{a}: copied 2 episodes, 5 frames" in lines
+    assert vf.open(d).directory.uids() == vf.open(uri).directory.uids()
+    assert cli.main(["merge", d, a]) == 0
+    assert "copied 0 episodes, 0 frames, 2 were there already" in capsys.readouterr().out
+    assert cli.main(["split", uri, "a"]) == 2
+    assert cli.main(["split", uri, f"{a}=0", f"{b}=0"]) == 2

@@ -15,10 +15,12 @@ __all__ = [
     "add_command",
     "add_dataset",
     "add_json",
+    "add_source_options",
     "add_storage_options",
     "as_version",
     "open_dataset",
     "open_table",
+    "source_options",
     "storage_options",
     "version_of",
 ]
@@ -85,6 +87,24 @@ def add_dataset(parser: argparse.ArgumentParser) -> None:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """``--json``, for scripts."""
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+
+
+def add_source_options(parser: argparse.ArgumentParser) -> None:
+    """``--source-option``, where the source is in another object store than the target."""
+    parser.add_argument(
+        "--source-option",
+        action="append",
+        type=_pair,
+        default=[],
+        metavar="KEY=VALUE",
+        dest="source_options",
+        help="an option for the source's object store (repeatable; default: --storage-option)",
+    )
+
+
+def source_options(args: argparse.Namespace) -> dict[str, str] | None:
+    """The options for the source's object store; None where there are none."""
+    return dict(args.source_options or args.storage_options) or None
 
 
 def storage_options(args: argparse.Namespace) -> dict[str, str] | None:

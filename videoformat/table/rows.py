@@ -8,7 +8,12 @@ import pyarrow as pa
 
 from videoformat.index.schema import EXTERNAL_MEDIA_TYPE, MEDIA_TYPE
 
-__all__ = ["lance_rows", "lance_schema"]
+__all__ = ["is_media", "lance_rows", "lance_schema"]
+
+
+def is_media(field: pa.Field) -> bool:
+    """Whether a column of a table that is stored is one of Lance's blobs."""
+    return isinstance(field.type, lance.blob.BlobType)
 
 
 def lance_schema(schema: pa.Schema) -> pa.Schema:

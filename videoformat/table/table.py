@@ -34,7 +34,7 @@ from videoformat.index.schema import (
 )
 from videoformat.table import history
 from videoformat.table.errors import address_of, lance_errors
-from videoformat.table.rows import lance_rows, lance_schema
+from videoformat.table.rows import is_media, lance_rows, lance_schema
 
 __all__ = ["Table"]
 
@@ -110,14 +110,22 @@ class Table:
         info: DatasetInfo,
         *,
         storage_options: Mapping[str, str] | None = None,
+        like: pa.Schema | None = None,
     ) -> Table:
-        """Makes an empty table. Raises ``InvalidArgumentError`` where there is one already."""
+        """Makes an empty table. Raises ``InvalidArgumentError`` where there is one already.
+
+        ``like`` is the schema of a table of the same features, whose columns it gets, also those
+        that this version does not know.
+        """
         address = address_of(uri)
         options = dict(storage_options) if storage_options else None
         taken = InvalidArgumentError(f"there is a dataset at {address} already")
         if Table.exists(address, storage_options=options):
             raise taken
-        operation = lance.LanceOperation.Overwrite(lance_schema(table_schema(info)), [])
+        schema = lance_schema(table_schema(info))
+        if like is not None:
+            schema = like.with_metadata({**(like.metadata or {}), METADATA_KEY: info.to_json()})
+        operation = lance.LanceOperation.Overwrite(schema, [])
         try:
             with lance_errors(address, "creating"):
                 # Retried, it would overwrite what another process made in the meantime.
@@ -157,6 +165,11 @@ class Table:
     def latest(self) -> Table:
         """The newest version of the same table."""
         return Table.open(self.uri, storage_options=self.storage_options)
+
+    @property
+    def media_columns(self) -> frozenset[str]:
+        """The names of all columns of media, also of those that no camera of this version has."""
+        return frozenset(item.name for item in self.schema if is_media(item))
 
     def count_rows(self) -> int:
         """Rows, which are chunks."""
