@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, overload
@@ -18,12 +17,11 @@ from videoformat.index.features import Feature
 from videoformat.index.rows import frame_values
 from videoformat.reading import Reader, ReadOptions, ReadPlan, ReadReport
 from videoformat.reading.ahead import run_ahead
+from videoformat.reading.stack import Request, Stack, check_out, check_size
 from videoformat.table import Table
 
 __all__ = ["Dataset", "open_dataset"]
 
-MAXIMUM_SIDE = 16384
-Request = tuple[int, str, int]
 UInt8Array = np.ndarray[Any, np.dtype[np.uint8]]
 
 
@@ -312,7 +310,7 @@ class Dataset:
             slots.setdefault((rows.episode, camera, frame), []).append(slot)
         height, width = check_size(size) or (feature.height, feature.width)
         shape = (len(frames), height, width, 3)
-        stack = _Stack(shape, slots, None if out is None else check_out(out, shape))
+        stack = Stack(shape, slots, None if out is None else check_out(out, shape))
         self._read(wanted, stack.place, size)
         return stack.array()
 
@@ -384,7 +382,7 @@ class Dataset:
         count: int,
         slots: Mapping[Request, Sequence[int]],
         size: tuple[int, int] | None,
-    ) -> _Stack:
+    ) -> Stack:
         """The array that a batch fills: one of the caller's, checked, or a new one."""
         sizes = {size} if size else {self._frame_size(camera) for _, camera, _ in slots}
         if len(sizes) > 1:
@@ -396,8 +394,8 @@ class Dataset:
         if isinstance(out, str):
             if out != "stack":
                 raise InvalidArgumentError(f"out is {out!r}, expected 'stack', an array or None")
-            return _Stack(shape, slots)
-        return _Stack(shape, slots, check_out(out, shape))
+            return Stack(shape, slots)
+        return Stack(shape, slots, check_out(out, shape))
 
     def _frame_size(self, camera: str) -> tuple[int, int]:
         feature = self._camera(camera)
@@ -450,65 +448,3 @@ def _by_chunk(
         key = (rows.row_of(frame), camera)
         wanted.setdefault(key, (rows.episode, set()))[1].add(frame)
     return wanted
-
-
-def check_size(size: tuple[int, int] | None) -> tuple[int, int] | None:
-    """A size to scale to, as (height, width). Raises ``InvalidArgumentError``."""
-    if size is None:
-        return None
-    try:
-        height, width = (as_index(side, "a side of size") for side in size)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"size is {size!r}, expected (height, width): {error}") from None
-    if not (1 <= height <= MAXIMUM_SIDE and 1 <= width <= MAXIMUM_SIDE):
-        raise InvalidArgumentError(f"size is {size!r}, expected sides from 1 to {MAXIMUM_SIDE}")
-    return height, width
-
-
-def check_out(out: UInt8Array, shape: tuple[int, ...]) -> UInt8Array:
-    """An array of the caller's to fill in. Raises ``InvalidArgumentError``."""
-    if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.shape != shape:
-        given = getattr(out, "dtype", type(out).__name__), getattr(out, "shape", ())
-        raise InvalidArgumentError(
-            f"out is {given[0]} of shape {given[1]}, expected a uint8 array of shape {shape}"
-        )
-    if not out.flags.writeable:
-        raise InvalidArgumentError("out cannot be written to")
-    return out
-
-
-class _Stack:
-    """One array [N, H, W, 3] that frames are put straight into.
-
-    A new array is made when the first frame comes and not before: memory that the decoder has just
-    let go of is then used again.
-    """
-
-    def __init__(
-        self,
-        shape: tuple[int, int, int, int],
-        slots: Mapping[Request, Sequence[int]],
-        out: UInt8Array | None = None,
-    ) -> None:
-        self._shape = shape
-        self._slots = slots
-        self._out = out
-        self._lock = threading.Lock()
-
-    def array(self) -> UInt8Array:
-        """The array, filled in once the read is done."""
-        with self._lock:
-            if self._out is None:
-                self._out = np.empty(self._shape, np.uint8)
-            return self._out
-
-    def place(self, episode: int, camera: str, frame: int, rgb: UInt8Array) -> None:
-        """Puts a frame into every slot that asked for it."""
-        if rgb.shape != self._shape[1:]:
-            raise DataError(
-                f"episode {episode}, camera {camera!r}, frame {frame}: a frame of {rgb.shape} where "
-                f"{self._shape[1:]} is expected"
-            )
-        out = self.array()
-        for slot in self._slots[episode, camera, frame]:
-            out[slot] = rgb

@@ -16,8 +16,8 @@ from videoformat.verify import verify
 ROUNDS = int(os.environ.get("VIDEOFORMAT_KILLS", "20"))
 CHILD = """
 import sys, videoformat as vf
-from videoformat.convert import engine
-engine.BATCH_EPISODES = 2
+from videoformat.convert import run
+run.BATCH_EPISODES = 2
 print("ready", flush=True)
 vf.convert(sys.argv[1], sys.argv[2], video=vf.DDRA(preset="veryfast"), workers=2)
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,15 @@ import pyarrow as pa
 from videoformat.index.schema import DatasetInfo
 from videoformat.media.episode import TimedPicture
 
-__all__ = ["CodedSlice", "ConversionSource", "SourceEpisode", "fingerprint_files"]
+__all__ = [
+    "CodedSlice",
+    "ConversionSource",
+    "SourceEpisode",
+    "episode_uid",
+    "fingerprint_files",
+]
+
+_NAMESPACE = uuid.UUID("6f2b7a5e-0d5b-5f0a-9b1e-8d2f6a1c4e37")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,11 @@ class ConversionSource(Protocol):
         Raises ``CountMismatchError`` naming episode, camera and both counts otherwise.
         """
         ...
+
+
+def episode_uid(origin: ConversionSource, number: int) -> str:
+    """The stable identity of a converted episode: the same for every run over the same source."""
+    return uuid.uuid5(_NAMESPACE, f"{origin.fingerprint}/{number}").hex
 
 
 def fingerprint_files(root: Path, files: Sequence[Path], read: Sequence[Path] = ()) -> str:
