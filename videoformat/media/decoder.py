@@ -52,6 +52,10 @@ class ClosureDecoder:
         # Only names of video codecs come here; the stubs cannot know.
         self._context = cast("VideoCodecContext", context)
         self._context.thread_count = threads
+        if codec == "h264":
+            # Where the stream does not say how far pictures are reordered, wait for as long as its
+            # level allows: FFmpeg would else learn it by dropping pictures that come too late.
+            self._context.options = {"strict": "strict"}
         # libdav1d takes no OBUs as extradata; the sequence header comes in band.
         if configuration and codec != "av1":
             self._context.extradata = configuration

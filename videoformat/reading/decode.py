@@ -108,7 +108,14 @@ class StepDecoder:
         if step.is_rewritten:
             configuration, units = self._rewriters.rewrite(index, step.pictures, units)
             framing = "annexb"
-        decoder = self._decoders.take(stream.codec, configuration, framing)
+        # Pictures without an order count were not understood, and may bring parameter sets that a
+        # decoder would keep beyond them.
+        keeps_nothing = all(index.poc[at] is not None for at in step.pictures)
+        decoder = (
+            self._decoders.take(stream.codec, configuration, framing)
+            if keeps_nothing
+            else ClosureDecoder(stream.codec, configuration, framing)
+        )
         report.pictures += len(units)
         packets = zip(step.pictures, units, strict=True)
         for at, picture in decoder.decode_group(packets, step.targets):
@@ -117,7 +124,8 @@ class StepDecoder:
             yield targets[at], picture
             begin = time.perf_counter()
         report.seconds["decode"] += time.perf_counter() - begin
-        self._decoders.give_back(decoder)
+        if keeps_nothing:
+            self._decoders.give_back(decoder)
 
 
 def _where(chunk: ChunkRead) -> str:
