@@ -14,10 +14,9 @@ from videoformat.errors import ColumnNotFoundError, InvalidArgumentError
 from videoformat.lerobot.columns import item_columns
 from videoformat.lerobot.metadata import LeRobotDatasetMetadata
 from videoformat.lerobot.rows import RowReader
-from videoformat.lerobot.selection import Selection
 from videoformat.lerobot.table import FrameTable
-from videoformat.loading import DatasetHandle, frame_deltas, window
-from videoformat.torch import FramePlace, ImageForm, ItemReader, RawItem
+from videoformat.loading import DatasetHandle, FramePlace, Selection, frame_deltas, window
+from videoformat.torch import ImageForm, ItemReader, RawItem
 
 __all__ = ["LeRobotDataset"]
 
@@ -77,7 +76,7 @@ class LeRobotDataset(torch.utils.data.Dataset):  # type: ignore[misc]  # torch c
         if episode_filter is not None:
             kept = self.meta.filter_episodes(episode_filter)
             episodes = kept if episodes is None else set(kept).intersection(episodes)
-        self._selection = Selection(self._handle.facts.lengths, episodes)
+        self._selection = Selection(self._handle.facts, episodes)
         self._rows = RowReader(self._handle, column_cache_bytes)
         self._columns = item_columns(self.meta.features)
         self._reader = ItemReader(
@@ -218,6 +217,10 @@ class LeRobotDataset(torch.utils.data.Dataset):  # type: ignore[misc]  # torch c
         if self.episodes is None:
             return None
         return {index: at for at, index in enumerate(self._selection.indices().tolist())}
+
+    def interval_starts(self, interval: int | None = None) -> Any:
+        """Where the intervals begin, counted in items; what ``IntervalSampler`` asks for."""
+        return self._selection.interval_starts(interval)
 
     def place(self, idx: int) -> FramePlace:
         """Where an item lies: its episode, its frame there, its ordinal in the dataset."""

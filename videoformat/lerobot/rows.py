@@ -9,8 +9,7 @@ import torch
 
 from videoformat.errors import DataError
 from videoformat.lerobot.columns import POSITION_COLUMNS, TASK_TEXT, lerobot_value
-from videoformat.loading import DatasetHandle, FrameColumns
-from videoformat.torch import FramePlace
+from videoformat.loading import DatasetHandle, FrameColumns, FramePlace
 
 __all__ = ["RowReader"]
 

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from videoformat.errors import ColumnNotFoundError
 from videoformat.lerobot.rows import RowReader
-from videoformat.lerobot.selection import Selection
+from videoformat.loading import Selection
 
 __all__ = ["FrameTable"]
 

@@ -50,9 +50,10 @@ class Address:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DatasetFacts:
-    """One version's facts. ``lengths`` are frames by episode, ``chunk_frames`` frames by chunk.
+    """One version's facts.
 
-    Chunks follow each other as the frames do. ``interval`` is the distance between the frames at
+    ``lengths`` are frames by episode, ``chunk_counts`` chunks by episode, ``chunk_frames`` frames by
+    chunk. Chunks follow each other as the frames do. ``interval`` is the distance between the frames at
     which decoding can begin: DDRA's interval, or what the first chunk shows for other streams.
     """
 
@@ -66,6 +67,7 @@ class DatasetFacts:
     info: dict[str, Any]
     lengths: Int64Array
     chunk_frames: Int64Array
+    chunk_counts: Int64Array
     interval: int
 
     @staticmethod
@@ -82,6 +84,7 @@ class DatasetFacts:
             info=dataset.info,
             lengths=np.asarray(dataset.directory.lengths, np.int64),
             chunk_frames=np.asarray(dataset.directory.frame_counts, np.int64),
+            chunk_counts=np.asarray(dataset.directory.chunk_counts, np.int64),
             interval=_interval(dataset),
         )
 

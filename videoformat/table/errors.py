@@ -17,6 +17,7 @@ from videoformat.errors import (
     StoreError,
     VideoFormatError,
 )
+from videoformat.forks import enter_lance
 
 __all__ = ["address_of", "lance_errors"]
 
@@ -67,7 +68,8 @@ def _translate(error: BaseException, uri: str, doing: str) -> VideoFormatError:
 
 @contextmanager
 def lance_errors(uri: str, doing: str) -> Iterator[None]:
-    """Turns whatever Lance raises into this package's errors."""
+    """Turns whatever Lance raises into this package's errors; refuses a process forked after use."""
+    enter_lance()
     try:
         yield
     except (VideoFormatError, KeyboardInterrupt, SystemExit, MemoryError):

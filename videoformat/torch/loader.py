@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from videoformat.loading import DatasetHandle, FrameColumns, Window, window
+from videoformat.loading import DatasetHandle, FrameColumns, FramePlace, Window, window
 from videoformat.torch.images import frames_to_tensor, value_to_tensor
 
-__all__ = ["FramePlace", "ImageForm", "ItemReader", "RawItem"]
+__all__ = ["ImageForm", "ItemReader", "RawItem"]
 
-
-@dataclass(frozen=True, slots=True)
-class FramePlace:
-    """A frame by its episode, its ordinal there, and its ordinal in the whole dataset."""
-
-    episode: int
-    frame: int
-    index: int
+UInt8Array = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 @dataclass(frozen=True, slots=True)
 class RawItem:
-    """One item before it is named and ordered: cameras, values and padding by feature key."""
+    """One item before it is named and ordered: cameras, values and windows by feature key."""
 
     place: FramePlace
     images: dict[str, torch.Tensor]
     values: dict[str, Any]
-    is_pad: dict[str, torch.Tensor]
+    windows: dict[str, Window]
+
+    def is_pad(self, key: str) -> torch.Tensor:
+        """Which frames of a key's window lie outside the episode: bool (T,)."""
+        return torch.tensor(self.windows[key].is_pad, dtype=torch.bool)
 
 
 @dataclass(frozen=True, slots=True)
 class ImageForm:
-    """How images come: float32 in [0, 1] or uint8, channels first or last, and their size."""
+    """How images come: float32 in [0, 1] or uint8, channels first or last, scaled or not.
+
+    ``size`` is (height, width) to scale to; None is the camera's own.
+    """
 
     as_float: bool
     channels_first: bool
@@ -47,7 +47,7 @@ class ItemReader:
     """Reads items of a dataset, a batch as one plan, so that what two items share is read once.
 
     ``deltas`` are the windows by feature key, in frames; keys without one have the frame alone and
-    no time axis. A camera's window keeps its time axis, whatever its length.
+    no time axis. A window keeps its time axis, whatever its length.
     """
 
     def __init__(
@@ -69,20 +69,18 @@ class ItemReader:
 
     def read(self, places: Sequence[FramePlace]) -> list[RawItem]:
         """Items in the order asked."""
-        lengths = self.handle.facts.lengths
-        windows: list[dict[str, Window]] = []
-        requests: list[tuple[int, str, int]] = []
-        for place in places:
-            own = {
-                key: window(place.frame, deltas, int(lengths[place.episode]))
-                for key, deltas in self.deltas.items()
-            }
-            windows.append(own)
-            for camera in self.cameras:
-                frames = own[camera].frames if camera in own else (place.frame,)
-                requests += [(place.episode, camera, frame) for frame in frames]
+        return list(self.iterate(places))
+
+    def iterate(self, places: Sequence[FramePlace]) -> Iterator[RawItem]:
+        """The same; tensors are made one item at a time."""
+        windows = [self._windows(place) for place in places]
+        requests = [
+            (place.episode, camera, frame)
+            for place, own in zip(places, windows, strict=True)
+            for camera in self.cameras
+            for frame in (own[camera].frames if camera in own else (place.frame,))
+        ]
         read = iter(self._read_frames(requests))
-        items = []
         for place, own in zip(places, windows, strict=True):
             images = {}
             for camera in self.cameras:
@@ -93,14 +91,16 @@ class ItemReader:
                     channels_first=self.form.channels_first,
                 )
                 images[camera] = stacked if camera in own else stacked[0]
-            is_pad = {key: torch.tensor(found.is_pad) for key, found in own.items()}
-            items.append(RawItem(place, images, self._tabular(place, own), is_pad))
-        return items
+            yield RawItem(place, images, self._tabular(place, own), own)
 
-    def _read_frames(
-        self, requests: list[tuple[int, str, int]]
-    ) -> list[np.ndarray[Any, np.dtype[np.uint8]]]:
-        return self.handle.dataset.read_batch(requests) if requests else []
+    def _windows(self, place: FramePlace) -> dict[str, Window]:
+        length = int(self.handle.facts.lengths[place.episode])
+        return {key: window(place.frame, deltas, length) for key, deltas in self.deltas.items()}
+
+    def _read_frames(self, requests: list[tuple[int, str, int]]) -> Sequence[UInt8Array]:
+        if not requests:
+            return []
+        return self.handle.dataset.read_batch(requests, size=self.form.size)
 
     def _tabular(self, place: FramePlace, own: Mapping[str, Window]) -> dict[str, Any]:
         if not self.columns:

@@ -5,22 +5,35 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from videoformat.errors import FrameNotFoundError, InvalidArgumentError
-from videoformat.torch import FramePlace
+from videoformat.loading.facts import DatasetFacts
+from videoformat.sampling import intervals_of
 
-__all__ = ["Selection"]
+__all__ = ["FramePlace", "Selection"]
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class FramePlace:
+    """A frame by its episode, its ordinal there, and its ordinal in the whole dataset."""
+
+    episode: int
+    frame: int
+    index: int
 
 
 class Selection:
     """The frames of some episodes, in ascending order of episode, whatever order they came in."""
 
-    def __init__(self, lengths: Int64Array, episodes: Iterable[int] | None) -> None:
+    def __init__(self, facts: DatasetFacts, episodes: Iterable[int] | None) -> None:
+        lengths = facts.lengths
+        self._facts = facts
         firsts = np.cumsum(lengths) - lengths
         self.episodes: list[int] | None = None
         chosen = np.arange(len(lengths), dtype=np.int64)
@@ -58,6 +71,16 @@ class Selection:
     def places(self, positions: Sequence[Any]) -> list[FramePlace]:
         """Where some positions lie."""
         return [self.place(position) for position in positions]
+
+    def interval_starts(self, interval: int | None = None) -> Int64Array:
+        """Where each interval begins, and where the last one ends, counted in positions.
+
+        ``interval`` is in frames; None is the dataset's own.
+        """
+        chunks = self._facts.chunk_frames
+        owners = np.repeat(np.arange(len(self._facts.chunk_counts)), self._facts.chunk_counts)
+        chosen = chunks[np.isin(owners, self._episodes)]
+        return intervals_of(chosen, self._facts.interval if interval is None else interval)
 
     def indices(self) -> Int64Array:
         """The ordinal in the whole dataset of every position."""
