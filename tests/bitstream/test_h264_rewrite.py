@@ -152,12 +152,25 @@ def test_the_order_count_of_the_bottom_field() -> None:
     assert [header.delta_pic_order_cnt_bottom for header in headers] == [-1, -1, 3]
 
 
-def test_order_counts_before_the_first_picture_wrap() -> None:
+def test_a_closure_that_leads_over_its_first_picture_is_refused() -> None:
+    """It would follow an IDR picture and precede it in output order, which decoders call broken."""
+    with pytest.raises(UnsupportedStreamError, match="leads over its first picture"):
+        rewrite(
+            picture(3, 16, [], coded_slice(I, 4, 16)),
+            picture(4, 14, [[3]], coded_slice(P, 5, 14, reference=False)),
+        )
+
+
+def test_an_intra_picture_that_a_later_one_leads_over_is_no_idr_picture() -> None:
     got = rewrite(
-        picture(3, 16, [], coded_slice(I, 4, 16)),
-        picture(4, 14, [[3]], coded_slice(P, 5, 14, reference=False)),
+        picture(0, 0, [], coded_slice(I, 0, 0, idr=True)),
+        picture(1, 4, [], coded_slice(I, 1, 4)),
+        picture(2, 8, [], coded_slice(I, 2, 8)),
+        picture(3, 6, [[2]], coded_slice(P, 3, 6, reference=False)),
     )
-    assert parse_slice_header(got[1], wide()).pic_order_cnt_lsb == 65534
+    headers = [parse_slice_header(each, wide()) for each in got]
+    assert [header.is_idr for header in headers] == [True, True, False, False]
+    assert [header.pic_order_cnt_lsb for header in headers] == [0, 0, 4, 2]
 
 
 def test_order_counts_are_told_from_that_of_the_last_reference() -> None:

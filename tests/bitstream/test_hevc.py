@@ -327,3 +327,16 @@ def test_open_gop_file(shared):
     order = sorted(range(len(pts)), key=pts.__getitem__)
     assert [pictures[position].order_count for position in order] == list(range(len(order)))
     assert sum(picture.is_random_access for picture in pictures) > 1
+
+
+@pytest.mark.parametrize(("first_octet", "is_refused"), [(0x00, True), (0x80, False)])
+def test_film_grain_is_refused(first_octet, is_refused):
+    stream = encode(count=2)
+    # payloadType 19, payloadSize 2; film_grain_characteristics_cancel_flag is the first bit.
+    message = to_annexb([bytes([39 << 1, 1, 19, 2, first_octet, 0x55, 0x80])])
+    indexer = HevcIndexer(stream.configuration)
+    if is_refused:
+        with pytest.raises(UnsupportedStreamError, match="film grain"):
+            indexer.push(message + stream.access_units[0])
+    else:
+        indexer.push(message + stream.access_units[0])

@@ -61,8 +61,11 @@ class H264Indexer:
     stream format. ``Picture.detail`` is the tuple of the picture's ``SliceHeader``, or None with
     ``keep_headers`` off, which takes half the time where pictures have several slices.
 
-    The first picture need not be an IDR picture. A picture that refers to one before the first is
-    refused with the kind ``"missing reference"``.
+    The first picture need not be an IDR picture. Pictures that lead over it, following in decode
+    order and preceding in output order, are then not shown: decoders hold back what comes before the
+    first picture that they know to be right (D.2.8), and such pictures may refer to others that are
+    not in the stream, which are left out of their references. Any other picture that needs one
+    before the first is refused with the kind ``"missing reference"``.
     """
 
     def __init__(self, configuration: bytes = b"", *, keep_headers: bool = True) -> None:
@@ -75,6 +78,8 @@ class H264Indexer:
         self._order_counter = OrderCounter()
         self._buffer = DecodedPictureBuffer()
         self._position = 0
+        self._open_start: int | None = None  # the first order count, until an IDR picture comes
+        self._incomplete: set[int] = set()  # leading pictures of the start that miss references
         for nal_unit in record.nal_units:
             nal_unit_type = _nal_unit_type(nal_unit)
             if nal_unit_type not in (_SLICE, _SLICE_IDR):
@@ -203,19 +208,24 @@ class H264Indexer:
         first = headers[0]
         self._buffer.begin(first)
         order_count = self._order_counter.next(first)
-        picture_type: PictureType = "I"
+        if first.is_idr or not self._position:
+            self._open_start = None if first.is_idr else order_count
+        leads = self._open_start is not None and order_count < self._open_start
+        picture_type = _picture_type(headers)
         reference_lists: list[tuple[int, ...]] = []
-        for header, more in zip(headers, repeated, strict=True):
-            if header.slice_type != SLICE_I:
-                if header.is_idr:
-                    raise BitstreamError(
-                        f"slice_type of an IDR picture is {header.slice_type}, not 2"
-                    )
-                reference_lists += self._buffer.lists(header, order_count) * (1 + more)
-                if header.slice_type == SLICE_B:
-                    picture_type = "B"
-                elif picture_type == "I":
-                    picture_type = "P"
+        if picture_type != "I":
+            try:
+                for header, more in zip(headers, repeated, strict=True):
+                    if header.slice_type != SLICE_I:
+                        reference_lists += self._buffer.lists(header, order_count) * (1 + more)
+            except UnsupportedStreamError:
+                if not leads:
+                    raise
+                reference_lists = []
+                self._incomplete.add(self._position)
+        references = set().union(*reference_lists)
+        if not self._incomplete.isdisjoint(references):
+            self._check_incomplete(references, leads=leads)
         self._buffer.mark(first, order_count, self._position)
         picture = Picture(
             position=self._position,
@@ -223,8 +233,8 @@ class H264Indexer:
             picture_type=picture_type,
             is_random_access=first.is_idr or (recovers and picture_type == "I"),
             is_reference=first.nal_ref_idc > 0,
-            is_shown=True,
-            references=tuple(sorted(set().union(*reference_lists))),
+            is_shown=not leads,
+            references=tuple(sorted(references)),
             reference_lists=tuple(reference_lists),
             start=0,
             end=size,
@@ -232,6 +242,28 @@ class H264Indexer:
         )
         self._position += 1
         return picture
+
+    def _check_incomplete(self, references: set[int], *, leads: bool) -> None:
+        """What needs a leading picture that misses references misses them too."""
+        if not leads:
+            raise UnsupportedStreamError(
+                "missing reference",
+                f"picture {self._position} references {sorted(references & self._incomplete)}, "
+                "which lead over the start of the stream and miss references themselves",
+            )
+        self._incomplete.add(self._position)
+
+
+def _picture_type(headers: Sequence[SliceHeader]) -> PictureType:
+    picture_type: PictureType = "I"
+    for header in headers:
+        if header.slice_type != SLICE_I:
+            if header.is_idr:
+                raise BitstreamError(f"slice_type of an IDR picture is {header.slice_type}, not 2")
+            if header.slice_type == SLICE_B:
+                return "B"
+            picture_type = "P"
+    return picture_type
 
 
 def _nal_unit_type(nal_unit: bytes) -> int:

@@ -94,7 +94,8 @@ class H264Rewriter:
             (unit for of_picture in units for unit in of_picture if _is_version(unit)), None
         )
         rewritten = []
-        sequence = _Sequence(pictures)
+        starts = [of_picture[0].header.is_idr for of_picture in slices]
+        sequence = _Sequence(pictures, _led(pictures, starts))
         for picture, of_picture in zip(pictures, slices, strict=True):
             header, frame_nums = sequence.next(picture, of_picture)
             nal_units = [] if prefix is None else [prefix]
@@ -148,10 +149,32 @@ def _own_lists(
         yield entries
 
 
-class _Sequence:
-    """The state that the rewritten headers carry from picture to picture."""
+def _led(pictures: Sequence[ClosurePicture], starts: Sequence[bool]) -> frozenset[int]:
+    """The positions of pictures that a later one of their sequence precedes in output order.
 
-    def __init__(self, pictures: Sequence[ClosurePicture]) -> None:
+    Decoders take what precedes an IDR picture in output order and follows it in decoding order for
+    broken, so none of these may become one.
+    """
+    led = set()
+    lowest: int | None = None
+    for picture, is_idr in zip(reversed(pictures), reversed(starts), strict=True):
+        if lowest is not None and lowest < picture.order_count:
+            led.add(picture.position)
+        else:
+            lowest = picture.order_count
+        if is_idr:
+            lowest = None
+    return frozenset(led)
+
+
+class _Sequence:
+    """The state that the rewritten headers carry from picture to picture.
+
+    ``led`` are the positions of pictures that must not become IDR pictures.
+    """
+
+    def __init__(self, pictures: Sequence[ClosurePicture], led: frozenset[int]) -> None:
+        self._led = led
         self._last_use = {
             at: picture.position
             for picture in pictures
@@ -174,7 +197,7 @@ class _Sequence:
         frame_nums = dict(self._frame_nums)
         is_intra = all(each.header.slice_type == SLICE_I for each in slices)
         needed = [at for at in frame_nums if self._last_use[at] > picture.position]
-        is_idr = first.is_idr or (is_intra and not needed)
+        is_idr = first.is_idr or (is_intra and not needed and picture.position not in self._led)
         if is_idr:
             if needed:
                 raise DataError(f"a picture after IDR picture {picture.position} names {needed}")
@@ -183,10 +206,10 @@ class _Sequence:
             self._idr_pic_id ^= 1  # 7.4.3: two IDR pictures in a row must differ
             frame_num, nal_ref_idc = 0, max(first.nal_ref_idc, 1)
         elif self._previous_position is None:
-            raise UnsupportedStreamError(
-                "a closure that does not start with an intra picture",
-                f"picture {picture.position}",
+            kind = (
+                "starts with no intra picture" if not is_intra else "leads over its first picture"
             )
+            raise UnsupportedStreamError(f"a closure that {kind}", f"picture {picture.position}")
         else:
             frame_num = (self._reference_frame_num + 1) % (1 << FRAME_NUM_BITS)
             nal_ref_idc = first.nal_ref_idc if picture.position in self._last_use else 0

@@ -8,7 +8,7 @@ What is outside is refused by name (``UnsupportedStreamError.kind``): ``"long-te
 pictures"``, ``"parameter sets that change"``, ``"several sequence parameter sets"``,
 ``"field pictures"``, ``"several pictures in an access unit"``, ``"missing reference"``, ``"no random
 access point"``, ``"pictures dropped from output"``, ``"screen content coding"``, ``"layered
-extension"``. NAL units of higher layers are passed over: the base layer is a stream of its own.
+extension"``, ``"film grain"``. NAL units of higher layers are passed over: the base layer is a stream of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from videoformat.bitstream.hevc_nal import (
     CRA_NUT,
     EOB_NUT,
     EOS_NUT,
+    PREFIX_SEI_NUT,
     base_layer_units,
     is_coded_slice_segment,
     is_irap,
@@ -34,8 +35,9 @@ from videoformat.bitstream.hevc_slice import (
     parse_slice_segment_header,
 )
 from videoformat.bitstream.hevc_sps import SequenceParameterSet
-from videoformat.bitstream.nal import split_annexb, split_length_prefixed
+from videoformat.bitstream.nal import split_annexb, split_length_prefixed, unescape
 from videoformat.bitstream.picture import Picture, PictureType
+from videoformat.bitstream.sei import FILM_GRAIN_CHARACTERISTICS, has_film_grain, sei_messages
 from videoformat.errors import BitstreamError, UnsupportedStreamError
 
 __all__ = ["HevcIndexer", "HevcPictureDetail"]
@@ -188,6 +190,8 @@ class HevcIndexer:
                     ends_sequence = True
                 else:
                     self._begins_sequence = True
+            elif nal_unit_type == PREFIX_SEI_NUT:
+                _refuse_film_grain(unit)
             else:
                 self._parameter_sets.add(nal_unit_type, unit)
         _check_slice_segments(segments, self._position)
@@ -227,6 +231,13 @@ class HevcIndexer:
         ):
             self._previous_order_count = order_count
         return order_count
+
+
+def _refuse_film_grain(unit: bytes) -> None:
+    """Decoders add it to the frames that they return, by a seed that follows from order counts."""
+    for payload_type, payload in sei_messages(unescape(unit[2:])):
+        if payload_type == FILM_GRAIN_CHARACTERISTICS and has_film_grain(payload):
+            raise UnsupportedStreamError("film grain", "a SEI message describes it")
 
 
 _PICTURE_TYPES: tuple[PictureType, PictureType, PictureType] = ("B", "P", "I")

@@ -15,6 +15,7 @@ __all__ = [
     "IDR_N_LP",
     "IDR_W_RADL",
     "PPS_NUT",
+    "PREFIX_SEI_NUT",
     "RADL_N",
     "RADL_R",
     "RASL_N",
@@ -48,6 +49,7 @@ SPS_NUT = 33
 PPS_NUT = 34
 EOS_NUT = 36
 EOB_NUT = 37
+PREFIX_SEI_NUT = 39
 
 
 def is_coded_slice_segment(nal_unit_type: int) -> bool:

@@ -171,17 +171,8 @@ class StreamIndexer:
 
     @property
     def must_be_decoded(self) -> bool:
-        """Whether which pictures are shown, and when, is known only once they are decoded.
-
-        So it is where headers were not understood, and where an H.264 stream does not begin with an
-        IDR picture: decoders hold back what they take for incomplete.
-        """
-        sequences = self._sequences
-        if not isinstance(sequences, NalSequences):
-            return False
-        return (self._codec == "h264" and not all(sequences.restarts[:1])) or any(
-            chain_reason(picture) is not None for picture in sequences.pictures
-        )
+        """Whether which pictures are shown, and when, is known only once they are decoded."""
+        return any(chain_reason(picture) is not None for picture in self._sequences.pictures)
 
     def finish(self, decoded: Sequence[int] | None = None) -> IndexedStream:
         """The indexed stream.

@@ -122,6 +122,10 @@ class NalSequences:
 
     def _begin_chain(self, kind: str, nal_units: Sequence[bytes]) -> None:
         """Chains the pictures of the sequence so far; the rest follow until it ends."""
+        if self._codec == "h264" and not self.restarts[self._starts[-1]]:
+            # Which pictures before the first IDR picture a decoder returns depends on what it is
+            # fed after them.
+            raise UnsupportedStreamError(kind, "before the first IDR picture of the stream")
         if kind == CHANGING_SETS:
             self._keep_configuration()
             begins_here = self._starts[-1] == len(self.pictures)

@@ -210,9 +210,15 @@ def _plan_targets(index: PictureIndex, start: int, targets: list[int]) -> Group:
 
 
 def _can_rewrite(index: PictureIndex, closed: Sequence[int]) -> bool:
-    return index.picture_type[closed[0]] == "I" and all(
-        index.reference_lists[at] is not None for at in closed
-    )
+    """Whether a closure can be made into a stream of its own.
+
+    Its headers must be known and its first picture intra. In H.264 that becomes an IDR picture, and
+    decoders take for broken what precedes one in output order; HEVC has RADL pictures for that.
+    """
+    first = closed[0]
+    if index.picture_type[first] != "I" or any(index.reference_lists[at] is None for at in closed):
+        return False
+    return index.stream.codec != "h264" or not any(_leads(index, at, first) for at in closed)
 
 
 def _plan_native(index: PictureIndex, targets: Sequence[int]) -> tuple[Group, ...]:
