@@ -8,6 +8,7 @@ where it happens.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +29,7 @@ from videoformat.errors import (
 
 if TYPE_CHECKING:
     from av.video.stream import VideoStream
+from videoformat.media.container_end import check_end
 
 __all__ = ["VideoFile", "VideoScan"]
 
@@ -71,6 +73,11 @@ class VideoFile:
         if not size:
             raise DataError(f"{self.path} is empty (0 bytes)")
         self._container = self._open()
+        try:
+            check_end(self.path)
+        except DataError:
+            self._container.close()
+            raise
         stream = self._container.streams.video[0]
         context = stream.codec_context
         if context is None:
@@ -178,19 +185,34 @@ class VideoFile:
                 f"{self.path}: frames {first} to {end - 1} were asked for, the file has "
                 f"{scan.frame_count}"
             )
-        # Not every key frame that a container names is exact to start at (intra refresh), so a
-        # seek goes only to the very frame that is asked for, where recordings were joined.
-        start = first if first in scan.starts else 0
-        container = self._open()
         try:
-            stream = container.streams.video[0]
-            if start and scan.pts is not None:
-                container.seek(scan.pts[start], stream=stream, backward=True)
-            yield from self._checked(container.decode(stream), scan, first, end)
+            yield from self._checked(self._decoded(scan, first), scan, first, end)
         except av.error.FFmpegError as error:
             raise DataError(
                 f"{self.path}: decoding frames {first} to {end - 1} failed: {error.strerror}"
             ) from None
+
+    def _decoded(self, scan: VideoScan, first: int) -> Iterator[av.VideoFrame]:
+        """Frames from ``first`` on, or from the beginning."""
+        # Not every key frame that a container names is exact to start at (intra refresh), so a
+        # seek goes only to the very frame that is asked for, where recordings were joined; and not
+        # every container arrives there (transport streams, fragments).
+        if first and scan.pts is not None and first in scan.starts:
+            container = self._open()
+            try:
+                stream = container.streams.video[0]
+                container.seek(scan.pts[first], stream=stream, backward=True)
+                packets = container.demux(stream)
+                packet = next(packets, None)
+                if packet is not None and packet.pts == scan.pts[first]:
+                    for each in itertools.chain([packet], packets):
+                        yield from each.decode()
+                    return
+            finally:
+                container.close()
+        container = self._open()
+        try:
+            yield from container.decode(container.streams.video[0])
         finally:
             container.close()
 
@@ -226,6 +248,8 @@ class VideoFile:
                     f"{found[0]}x{found[1]} {found[2]} at frame {expected}",
                 )
             layout = found
+            if frame.is_corrupt:
+                raise DataError(f"{self.path}: the decoder calls frame {expected} corrupt")
             if max(found[:2]) > MAXIMUM_SIDE:
                 raise UnsupportedStreamError("size", f"{self.path}: {found[0]}x{found[1]}")
             yield pts, frame
