@@ -13,6 +13,7 @@ from videoformat.dataset import Dataset
 from videoformat.dataset import open_dataset as open  # noqa: A004 - the name users expect: vf.open
 from videoformat.editing import EditReport, delete_episodes, undelete
 from videoformat.errors import VideoFormatError
+from videoformat.export import ExportReport, export
 from videoformat.media.episode import ChunkBounds
 from videoformat.media.gop import DDRA
 from videoformat.merging import CopyReport, merge, split, subset
@@ -27,6 +28,7 @@ __all__ = [
     "CopyReport",
     "Dataset",
     "EditReport",
+    "ExportReport",
     "ReadOptions",
     "ReadPlan",
     "ReadReport",
@@ -36,6 +38,7 @@ __all__ = [
     "convert",
     "create",
     "delete_episodes",
+    "export",
     "log",
     "merge",
     "open",

@@ -18,6 +18,7 @@ from typing import NoReturn
 from videoformat.commands import (
     convert,
     delete,
+    export,
     frames,
     info,
     log,
@@ -41,7 +42,21 @@ __all__ = ["main"]
 
 DATA_AT_FAULT, CALL_AT_FAULT, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 TRACEBACK_VARIABLE = "VIDEOFORMAT_TRACEBACK"
-COMMANDS = (convert, info, frames, plan, verify, merge, subset, split, delete, log, tag, vacuum)
+COMMANDS = (
+    convert,
+    info,
+    frames,
+    plan,
+    verify,
+    export,
+    merge,
+    subset,
+    split,
+    delete,
+    log,
+    tag,
+    vacuum,
+)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +159,15 @@ class _StatsLines:
         self._offsets: dict[int, int] = {}
         self._next = 0
         self._complete = False
+        # Episodes are converted side by side.
+        self._lock = threading.Lock()
 
     def of(self, episode: int) -> dict[str, Any] | None:
         """The statistics of an episode, or ``None`` where no line has them."""
+        with self._lock:
+            return self._find(episode)
+
+    def _find(self, episode: int) -> dict[str, Any] | None:
         if episode in self._offsets:
             return _stats(read_json_line(self._path, EPISODES_STATS, self._offsets[episode]))
         if self._complete:
