@@ -8,6 +8,7 @@
     frames = ds.read_frames(3, "observation.images.top", [17, 250])
 """
 
+from videoformat.columns import add_feature, set_episode_metadata
 from videoformat.convert import ConvertReport, convert
 from videoformat.dataset import Dataset
 from videoformat.dataset import open_dataset as open  # noqa: A004 - the name users expect: vf.open
@@ -35,6 +36,7 @@ __all__ = [
     "VacuumReport",
     "VideoFormatError",
     "Writer",
+    "add_feature",
     "convert",
     "create",
     "delete_episodes",
@@ -42,6 +44,7 @@ __all__ = [
     "log",
     "merge",
     "open",
+    "set_episode_metadata",
     "split",
     "subset",
     "tag",

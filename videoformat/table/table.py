@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import lance
 import lance.fragment
+import lance.schema
 import pyarrow as pa
 
 from videoformat.errors import (
@@ -32,7 +33,7 @@ from videoformat.index.schema import (
     DatasetInfo,
     table_schema,
 )
-from videoformat.table import history
+from videoformat.table import columns, history
 from videoformat.table.errors import address_of, lance_errors
 from videoformat.table.rows import is_media, lance_rows, lance_schema
 
@@ -291,14 +292,50 @@ class Table:
             if lost == uids:
                 return self, lost
             # A merge conflicts with every other change, so that no append can be overlooked.
-            dataset = lance.LanceDataset.commit(
-                self.uri,
-                lance.LanceOperation.Merge(fragments, self._dataset.lance_schema),
-                read_version=self.version,
-                storage_options=self.storage_options,
-                max_retries=0,
+            merge = lance.LanceOperation.Merge(fragments, self._dataset.lance_schema)
+            return self._commit(merge), lost
+
+    def add_column(self, field: pa.Field, cells: pa.Array, info: DatasetInfo) -> Table:
+        """A new version with one more column, and the facts that go with it, in one step.
+
+        ``cells`` has one entry a row. No other column is read or written. Raises ``ConflictError``
+        where others changed the dataset, or appended to it, since this version.
+        """
+        with lance_errors(self.uri, f"adding column {field.name}"):
+            fragments, schema = columns.with_column(self._dataset, field, cells)
+            if schema is None:
+                raise InvalidArgumentError(f"{self.uri} has no rows that could get a column")
+            facts = {**(self.schema.metadata or {}), METADATA_KEY: info.to_json()}
+            schema = lance.schema.LanceSchema.from_pyarrow(schema.to_pyarrow().with_metadata(facts))
+            return self._commit(lance.LanceOperation.Merge(fragments, schema))
+
+    def replace_column(self, column: str, cells: Sequence[Any]) -> Table:
+        """A new version with other cells in a column; no other column is read or written.
+
+        Raises ``ConflictError`` where others changed the same rows since this version.
+        """
+        with lance_errors(self.uri, f"writing column {column}"):
+            kind = self.schema.field(column).type
+            fragments, fields = columns.with_values(self._dataset, column, cells, kind)
+            if not fragments:
+                return self
+            return self._commit(
+                lance.LanceOperation.Update(
+                    updated_fragments=fragments,
+                    fields_modified=fields,
+                    update_mode="rewrite_columns",
+                )
             )
-        return Table(dataset, self.uri, self.storage_options), lost
+
+    def _commit(self, operation: Any) -> Table:
+        dataset = lance.LanceDataset.commit(
+            self.uri,
+            operation,
+            read_version=self.version,
+            storage_options=self.storage_options,
+            max_retries=0,
+        )
+        return Table(dataset, self.uri, self.storage_options)
 
     def versions(self, limit: int | None = None) -> list[history.VersionFacts]:
         """The newest versions (None: all), newest first."""
