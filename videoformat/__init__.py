@@ -19,6 +19,7 @@ from videoformat.media.episode import ChunkBounds
 from videoformat.media.gop import DDRA
 from videoformat.merging import CopyReport, merge, split, subset
 from videoformat.reading import ReadOptions, ReadPlan, ReadReport
+from videoformat.recover import RecoverReport, recover
 from videoformat.versions import VacuumReport, log, tag, untag, vacuum
 from videoformat.writer import Writer, create
 
@@ -33,6 +34,7 @@ __all__ = [
     "ReadOptions",
     "ReadPlan",
     "ReadReport",
+    "RecoverReport",
     "VacuumReport",
     "VideoFormatError",
     "Writer",
@@ -44,6 +46,7 @@ __all__ = [
     "log",
     "merge",
     "open",
+    "recover",
     "set_episode_metadata",
     "split",
     "subset",

@@ -33,7 +33,7 @@ from videoformat.index.schema import (
     DatasetInfo,
     table_schema,
 )
-from videoformat.table import columns, history
+from videoformat.table import columns, history, recovery
 from videoformat.table.errors import address_of, lance_errors
 from videoformat.table.rows import is_media, lance_rows, lance_schema
 
@@ -76,6 +76,10 @@ class Table:
             raise InvalidArgumentError(
                 f"version is {version!r}, expected a number, a tag or a time"
             )
+        if isinstance(version, int):
+            # Straight from its own manifest: a newest one that is damaged is not looked at.
+            dataset = Table._numbered(address, options, version)
+            return Table(dataset, address, options)
         with lance_errors(address, "opening"):
             dataset = lance.dataset(address, storage_options=options)
             if isinstance(version, dt.datetime):
@@ -90,6 +94,17 @@ class Table:
             except DatasetNotFoundError as error:
                 raise DatasetNotFoundError(f"{address} has no version {version!r}") from error
         return Table(dataset, address, options)
+
+    @staticmethod
+    def _numbered(address: str, options: dict[str, str] | None, version: int) -> lance.LanceDataset:
+        try:
+            with lance_errors(address, f"opening version {version}"):
+                return lance.dataset(address, version=version, storage_options=options)
+        except (DatasetNotFoundError, InvalidArgumentError) as error:
+            # Where there is no dataset at all, that is what is said.
+            with lance_errors(address, "opening"):
+                lance.dataset(address, storage_options=options)
+            raise DatasetNotFoundError(f"{address} has no version {version!r}") from error
 
     @staticmethod
     def exists(
@@ -336,6 +351,18 @@ class Table:
             max_retries=0,
         )
         return Table(dataset, self.uri, self.storage_options)
+
+    def readable_directory(
+        self,
+    ) -> tuple[list[tuple[int, pa.Table]], Mapping[int, tuple[int, str]]]:
+        """The directory as far as it can be read, and the fragments that cannot be (``recovery``)."""
+        with lance_errors(self.uri, "looking for rows that can be read"):
+            return recovery.readable_rows(self._dataset, DIRECTORY_COLUMNS)
+
+    def drop_fragments(self, fragments: Sequence[int]) -> Table:
+        """A new version without some fragments, whose files need not be there."""
+        with lance_errors(self.uri, "dropping damaged fragments"):
+            return self._commit(recovery.without_fragments(list(fragments)))
 
     def versions(self, limit: int | None = None) -> list[history.VersionFacts]:
         """The newest versions (None: all), newest first."""
