@@ -59,6 +59,7 @@ def create(
     Raises ``InvalidArgumentError`` where the call cannot be right, ``DatasetNotFoundError`` when
     appending to nothing, ``StoreError``.
     """
+    _check_choices(video, episodes_per_append, chunk_bounds, encoder_threads)
     if mode == "create":
         if fps is None or features is None:
             raise InvalidArgumentError("creating a dataset needs fps and features")
@@ -97,7 +98,27 @@ def _as_json(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} {value!r:.60}")
 
 
+def _check_choices(
+    video: object, episodes_per_append: object, chunk_bounds: object, encoder_threads: object
+) -> None:
+    """How a writer is to work; checked before anything is made."""
+    if video is not None and not isinstance(video, DDRA):
+        raise InvalidArgumentError(f"video is {video!r}, expected vf.DDRA(...) or None")
+    if chunk_bounds is not None and not isinstance(chunk_bounds, ChunkBounds):
+        raise InvalidArgumentError(
+            f"chunk_bounds is {chunk_bounds!r}, expected vf.ChunkBounds(...) or None"
+        )
+    for name, value in (
+        ("episodes_per_append", episodes_per_append),
+        ("encoder_threads", 1 if encoder_threads is None else encoder_threads),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidArgumentError(f"{name} is {value!r}, expected an integer of at least 1")
+
+
 def _new_info(fps: float, features: Mapping[str, Any], robot_type: str | None) -> DatasetInfo:
+    if robot_type is not None and not isinstance(robot_type, str):
+        raise InvalidArgumentError(f"robot_type is {robot_type!r}, expected a string or None")
     declared = dict(parse_features(features))
     own = {key: item for key, item in OWN_FEATURES.items() if key not in declared}
     if not declared:
@@ -155,14 +176,7 @@ class Writer:
             raise UnsupportedFormatError(
                 f"{table.uri}: writing requires flags {', '.join(unknown)}, which this version lacks"
             )
-        if video is not None and not isinstance(video, DDRA):
-            raise InvalidArgumentError(f"video is {video!r}, expected vf.DDRA(...) or None")
-        if episodes_per_append < 1:
-            raise InvalidArgumentError(
-                f"episodes_per_append is {episodes_per_append}, expected ≥ 1"
-            )
-        if encoder_threads is not None and encoder_threads < 1:
-            raise InvalidArgumentError(f"encoder_threads is {encoder_threads}, expected at least 1")
+        _check_choices(video, episodes_per_append, chunk_bounds, encoder_threads)
         self._table = table
         self._video = video or DDRA()
         self._batch_size = episodes_per_append
