@@ -25,7 +25,9 @@ SPS: dict[str, Any] = {"width_in_mbs": 2, "height_in_map_units": 2, "level_idc":
 RECOVERY_POINT = nal_unit(6, "00000110" + "00000001" + ue_bits(0) + "1" + "0" + "00" + "100")
 
 
-def slice_of(slice_type: int, frame_num: int, lsb: int, macroblocks: Sequence[Any], **header: Any) -> bytes:
+def slice_of(
+    slice_type: int, frame_num: int, lsb: int, macroblocks: Sequence[Any], **header: Any
+) -> bytes:
     """A slice of macroblocks: an integer is a PCM grey, ``("copy", ref_idx, active)`` a copy.
 
     ``bottom`` makes a field picture of one parity or the other.

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from videoformat.bitstream.av1_frame import Av1FrameHeader
 from videoformat.bitstream.av1_header import parse_frame_header
 from videoformat.bitstream.av1_obu import Obu, ObuType, config_obus, iterate_obus, write_obu
+from videoformat.bitstream.av1_patterns import HeaderPatterns
 from videoformat.bitstream.av1_references import ReferenceSlot, ReferenceSlots
 from videoformat.bitstream.av1_sequence import Av1SequenceHeader, parse_sequence_header
 from videoformat.bitstream.bits import BitReader
@@ -77,6 +78,7 @@ class Av1Indexer:
 
     def __init__(self, configuration: bytes = b"", *, keep_headers: bool = True) -> None:
         self._keep_headers = keep_headers
+        self._patterns = None if keep_headers else HeaderPatterns()
         self._state = _State(0, ReferenceSlots(), b"", None)
         obus = config_obus(configuration)
         for obu in iterate_obus(obus):
@@ -118,7 +120,7 @@ class Av1Indexer:
             if kind in (ObuType.FRAME, ObuType.FRAME_HEADER):
                 if frame is not None:
                     pictures.append(self._close(frame, boundary))
-                frame = _open_frame(state, access_unit, obu, boundary)
+                frame = _open_frame(state, access_unit, obu, boundary, self._patterns)
                 boundary = obu.end
             elif kind in (ObuType.TILE_GROUP, ObuType.REDUNDANT_FRAME_HEADER):
                 if frame is None or frame.header.show_existing_frame:
@@ -192,27 +194,36 @@ def _require_layer(sequence: Av1SequenceHeader | None, obu: Obu) -> None:
         )
 
 
-def _open_frame(state: _State, unit: bytes, obu: Obu, start: int) -> _OpenFrame:
-    """Reads a frame header and updates the slots for the pictures after it."""
-    if state.sequence is None:
-        raise BitstreamError(f"frame header at byte {obu.start} precedes any sequence header")
+def _open_frame(
+    state: _State, unit: bytes, obu: Obu, start: int, patterns: HeaderPatterns | None
+) -> _OpenFrame:
+    """Reads a frame header and updates the slots for the pictures after it.
+
+    Without ``patterns``, the header's own fields are kept for editing.
+    """
     sequence = state.sequence
+    if sequence is None:
+        raise BitstreamError(f"frame header at byte {obu.start} precedes any sequence header")
     long = sequence.decoder_model_info is not None or sequence.frame_id_numbers_present_flag
     limit = _HEADER_BYTES if long else _SHORT_HEADER_BYTES
     payload = unit[obu.payload_start : min(obu.end, obu.payload_start + limit)]
-    header = parse_frame_header(
-        BitReader(payload, "frame header"),
-        8 * (obu.payload_start - start),
-        sequence,
-        state.slots,
-        (obu.temporal_id, obu.spatial_id),
-    )
+    r = BitReader(payload, "frame header")
+    known = patterns.find(r.bits, sequence) if patterns is not None else None
+    if known is not None:
+        header, order_hint = known
+    else:
+        origin = 8 * (obu.payload_start - start) if patterns is None else 0
+        layer = (obu.temporal_id, obu.spatial_id)
+        header = parse_frame_header(r, origin, sequence, state.slots, layer)
+        order_hint = header.order_hint
+        if patterns is not None:
+            patterns.add(header, r.bits[: r.position], sequence)
     if header.show_existing_frame and obu.obu_type == ObuType.FRAME:
         raise BitstreamError(f"OBU_FRAME at byte {obu.start} has show_existing_frame 1, expected 0")
     references, lists = _references(state.slots, header)
     picture = Picture(
         position=state.position,
-        order_count=header.order_hint,
+        order_count=order_hint,
         picture_type="I" if header.is_intra else "P",
         is_random_access=header.is_intra and header.shown is None,
         is_reference=header.refresh_frame_flags != 0,
@@ -229,7 +240,7 @@ def _open_frame(state: _State, unit: bytes, obu: Obu, start: int) -> _OpenFrame:
             position=state.position,
             frame_id=header.current_frame_id,
             frame_type=header.frame_type,
-            order_hint=header.order_hint,
+            order_hint=order_hint,
             upscaled_width=header.upscaled_width,
             frame_height=header.frame_height,
             render_width=header.render_width,
@@ -249,7 +260,9 @@ def _references(
         return shown, (shown,)
     if header.is_intra:
         return (), ()
-    listed = tuple(slots.require(index, "ref_frame_idx").position for index in header.ref_frame_idx)
+    listed = tuple(
+        [slots.require(index, "ref_frame_idx").position for index in header.ref_frame_idx]
+    )
     needed = set(listed)
     if header.frame_refs_short_signaling:
         needed.update(slot.position for slot in slots.all_present("frame_refs_short_signaling"))

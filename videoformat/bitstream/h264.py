@@ -16,10 +16,9 @@ from videoformat.bitstream.h264_sei import parse_sei
 from videoformat.bitstream.h264_slice import (
     SLICE_B,
     SLICE_I,
-    SliceHeader,
-    parse_slice_header_bits,
+    SliceElements,
 )
-from videoformat.bitstream.h264_slice_repetition import SliceRepetition
+from videoformat.bitstream.h264_slice_reader import PatternReader, SliceHeaderReader, SliceReader
 from videoformat.bitstream.h264_sps import SequenceParameterSet
 from videoformat.bitstream.nal import (
     CodecConfiguration,
@@ -73,6 +72,8 @@ class H264Indexer:
         self._keep_headers = keep_headers
         self._length_size = record.length_size
         self._parameter_sets = ParameterSets()
+        kind = SliceHeaderReader if keep_headers else PatternReader
+        self._slices: SliceReader = kind(self._parameter_sets)
         self._version_sei: bytes | None = None
         self._sps: SequenceParameterSet | None = None
         self._order_counter = OrderCounter()
@@ -122,27 +123,27 @@ class H264Indexer:
 
     def push_nal_units(self, nal_units: Sequence[bytes], size: int) -> Picture:
         """The one picture of an access unit of ``size`` bytes that is split already."""
-        headers: list[SliceHeader] = []
-        repetition: SliceRepetition | None = None
+        headers: list[SliceElements] = []
         repeated: list[int] = []  # for each header, the slices after it that say the same
         recovers = False
+        slices = self._slices
+        slices.begin()
         for nal_unit in nal_units:
             nal_unit_type = _nal_unit_type(nal_unit)
             if nal_unit_type not in (_SLICE, _SLICE_IDR):
                 recovers |= self._read_side_information(nal_unit_type, nal_unit)
-            elif repetition is not None and repetition.takes(nal_unit):
+                continue
+            previous = slices.first_mb_in_slice
+            header = slices.read(nal_unit)
+            if header is None:
                 repeated[-1] += 1
+                continue
+            if headers:
+                _check_same_picture(headers, header, previous)
             else:
-                header, bits = parse_slice_header_bits(nal_unit, self._parameter_sets)
-                if not headers:
-                    self._check_first_slice(header)
-                else:
-                    last = repetition.first_mb_in_slice if repetition else None
-                    _check_same_picture(headers, header, last)
-                headers.append(header)
-                repeated.append(0)
-                if not self._keep_headers:
-                    repetition = SliceRepetition(header, bits)
+                self._check_first_slice(header)
+            headers.append(header)
+            repeated.append(0)
         if not headers:
             raise BitstreamError(f"an access unit of {size} bytes without a slice")
         return self._picture(tuple(headers), repeated, size, recovers=recovers)
@@ -183,7 +184,7 @@ class H264Indexer:
         # Delimiters, ends, filler and reserved types are passed over, as 7.4.1 asks of decoders.
         return False
 
-    def _check_first_slice(self, header: SliceHeader) -> None:
+    def _check_first_slice(self, header: SliceElements) -> None:
         if header.first_mb_in_slice:
             raise UnsupportedStreamError(
                 "arbitrary slice order",
@@ -199,7 +200,7 @@ class H264Indexer:
 
     def _picture(
         self,
-        headers: tuple[SliceHeader, ...],
+        headers: tuple[SliceElements, ...],
         repeated: Sequence[int],
         size: int,
         *,
@@ -254,7 +255,7 @@ class H264Indexer:
         self._incomplete.add(self._position)
 
 
-def _picture_type(headers: Sequence[SliceHeader]) -> PictureType:
+def _picture_type(headers: Sequence[SliceElements]) -> PictureType:
     picture_type: PictureType = "I"
     for header in headers:
         if header.slice_type != SLICE_I:
@@ -273,16 +274,12 @@ def _nal_unit_type(nal_unit: bytes) -> int:
     return header & 31
 
 
-def _check_same_picture(
-    headers: list[SliceHeader], header: SliceHeader, previous: int | None
-) -> None:
+def _check_same_picture(headers: list[SliceElements], header: SliceElements, previous: int) -> None:
     """Refuses a second picture (7.4.1.2.4) and slices out of order.
 
-    ``previous`` is the ``first_mb_in_slice`` of the slice before it, where no header has it.
+    ``previous`` is the ``first_mb_in_slice`` of the slice before it.
     """
     first = headers[0]
-    if previous is None:
-        previous = headers[-1].first_mb_in_slice
     if (
         header.frame_num != first.frame_num
         or header.pps is not first.pps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from videoformat.bitstream.h264_slice import SliceHeader
+from videoformat.bitstream.h264_slice import SliceElements
 from videoformat.errors import BitstreamError
 
 __all__ = ["OrderCounter", "field_order_count_delta"]
@@ -17,7 +17,7 @@ class OrderCounter:
         self._msb = self._lsb = 0
         self._frame_num = self._frame_num_offset = 0
 
-    def next(self, header: SliceHeader) -> int:
+    def next(self, header: SliceElements) -> int:
         """``PicOrderCnt(frame)``: the smaller of its two fields' order counts (8-1)."""
         kind = header.sps.pic_order_cnt_type
         if header.is_idr:
@@ -38,7 +38,7 @@ class OrderCounter:
             raise BitstreamError(f"order count is {order_count}, expected 32 bits (8.2.1)")
         return order_count
 
-    def _type_0(self, header: SliceHeader) -> int:
+    def _type_0(self, header: SliceElements) -> int:
         """``TopFieldOrderCnt`` of 8.2.1.1."""
         lsb = header.pic_order_cnt_lsb
         half = 1 << (header.sps.log2_max_pic_order_cnt_lsb - 1)
@@ -51,7 +51,7 @@ class OrderCounter:
             self._msb, self._lsb = msb, lsb
         return msb + lsb
 
-    def _type_1(self, header: SliceHeader) -> int:
+    def _type_1(self, header: SliceElements) -> int:
         """``TopFieldOrderCnt`` of 8.2.1.2."""
         sps = header.sps
         cycle = sps.offset_for_ref_frame
@@ -67,7 +67,7 @@ class OrderCounter:
         return expected + header.delta_pic_order_cnt[0]
 
 
-def field_order_count_delta(header: SliceHeader) -> int:
+def field_order_count_delta(header: SliceElements) -> int:
     """``BottomFieldOrderCnt`` minus ``TopFieldOrderCnt`` of a frame."""
     if header.sps.pic_order_cnt_type == 0:
         return header.delta_pic_order_cnt_bottom

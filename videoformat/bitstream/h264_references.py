@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from videoformat.bitstream.h264_slice import SLICE_B, SliceHeader
+from videoformat.bitstream.h264_slice import SLICE_B, SliceElements
 from videoformat.errors import BitstreamError, UnsupportedStreamError
 
 __all__ = ["DecodedPictureBuffer", "ReferenceFrame"]
@@ -35,7 +35,7 @@ class DecodedPictureBuffer:
         self._frames: list[ReferenceFrame] = []
         self._previous_frame_num: int | None = None  # PrevRefFrameNum, unknown before any frame
 
-    def begin(self, header: SliceHeader) -> None:
+    def begin(self, header: SliceElements) -> None:
         """Starts a picture: an IDR picture empties the buffer, and ``frame_num`` has no gap."""
         if header.is_idr:
             self._frames.clear()
@@ -55,7 +55,7 @@ class DecodedPictureBuffer:
         if header.nal_ref_idc:
             raise BitstreamError(f"frame_num {previous} is given to two reference frames (7.4.3)")
 
-    def lists(self, header: SliceHeader, order_count: int) -> tuple[tuple[int, ...], ...]:
+    def lists(self, header: SliceElements, order_count: int) -> tuple[tuple[int, ...], ...]:
         """The active reference lists of a P or B slice, as positions (8.2.4)."""
         initial = (
             self._initial_lists_of_b(order_count)
@@ -100,7 +100,7 @@ class DecodedPictureBuffer:
         initial: list[ReferenceFrame],
         active: int,
         modification: tuple[tuple[int, int], ...],
-        header: SliceHeader,
+        header: SliceElements,
     ) -> tuple[int, ...]:
         """8.2.4.2 (truncation) and 8.2.4.3.1 (modification for short-term references)."""
         if modification:
@@ -138,7 +138,7 @@ class DecodedPictureBuffer:
                 return frame
         return None
 
-    def mark(self, header: SliceHeader, order_count: int, position: int) -> None:
+    def mark(self, header: SliceElements, order_count: int, position: int) -> None:
         """Decoded reference picture marking after a picture (8.2.5)."""
         if not header.nal_ref_idc:
             return
@@ -162,7 +162,7 @@ class DecodedPictureBuffer:
         self._frames.append(ReferenceFrame(order_count, header.frame_num, position))
         self._previous_frame_num = header.frame_num
 
-    def _control(self, header: SliceHeader) -> None:
+    def _control(self, header: SliceElements) -> None:
         """Adaptive memory control (8.2.5.4)."""
         modulus = 1 << header.sps.log2_max_frame_num
         for operation, *operands in header.memory_management_control_operations or ():

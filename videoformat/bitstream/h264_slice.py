@@ -7,6 +7,7 @@ are turned into bits, and more only where the header turns out to be longer.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from videoformat.bitstream.bits import BitReader, OutOfBitsError
 from videoformat.bitstream.h264_parameter_sets import ParameterSets
@@ -19,6 +20,7 @@ __all__ = [
     "SLICE_B",
     "SLICE_I",
     "SLICE_P",
+    "SliceElements",
     "SliceHeader",
     "SlicePositions",
     "parse_slice_header",
@@ -43,6 +45,43 @@ _OPERANDS = {
 # No frame has more reference fields than 32, and each can be the subject of a few operations.
 _MAXIMUM_MARKINGS = 128
 _MAXIMUM_REF_IDX_ACTIVE_OF_A_FRAME = 16
+
+
+class SliceElements(Protocol):
+    """What indexing needs of a slice header; the attributes are those of ``SliceHeader``."""
+
+    @property
+    def nal_ref_idc(self) -> int: ...  # noqa: D102
+    @property
+    def nal_unit_type(self) -> int: ...  # noqa: D102
+    @property
+    def first_mb_in_slice(self) -> int: ...  # noqa: D102
+    @property
+    def slice_type(self) -> int: ...  # noqa: D102
+    @property
+    def pps(self) -> PictureParameterSet: ...  # noqa: D102
+    @property
+    def sps(self) -> SequenceParameterSet: ...  # noqa: D102
+    @property
+    def frame_num(self) -> int: ...  # noqa: D102
+    @property
+    def idr_pic_id(self) -> int: ...  # noqa: D102
+    @property
+    def pic_order_cnt_lsb(self) -> int: ...  # noqa: D102
+    @property
+    def delta_pic_order_cnt_bottom(self) -> int: ...  # noqa: D102
+    @property
+    def delta_pic_order_cnt(self) -> tuple[int, int]: ...  # noqa: D102
+    @property
+    def num_ref_idx_active(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def ref_pic_list_modification(self) -> tuple[tuple[tuple[int, int], ...], ...]: ...  # noqa: D102
+    @property
+    def long_term_reference_flag(self) -> bool: ...  # noqa: D102
+    @property
+    def memory_management_control_operations(self) -> tuple[tuple[int, ...], ...] | None: ...  # noqa: D102
+    @property
+    def is_idr(self) -> bool: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,11 @@ class LeRobotDatasetMetadata:
         return uri if "://" in uri else Path(uri)
 
     @property
+    def version(self) -> int:
+        """The number of the dataset's version."""
+        return self._handle.version
+
+    @property
     def url_root(self) -> str:
         """The same as text."""
         return self._handle.uri

@@ -60,6 +60,11 @@ class DatasetHandle:
         return self._address.uri
 
     @property
+    def version(self) -> int:
+        """The number of its version."""
+        return int(self._address.version or 0)
+
+    @property
     def dataset(self) -> Dataset:
         """The dataset, opened in this process.
 
