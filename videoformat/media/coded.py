@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import av
-import av.error
 
 from videoformat.bitstream.codecs import INDEXERS, stored_configuration
 from videoformat.bitstream.nal import split_annexb, to_annexb
@@ -35,32 +34,33 @@ def _in_band_sets(codec: str, unit: bytes) -> bytes:
 
 
 class _FileIndexer:
-    """Indexes the packets of one file; the first ones are decoded until a frame comes out."""
+    """Indexes the packets of one file."""
 
     def __init__(self, video: VideoFile) -> None:
         self.video = video
         self.configuration, self.framing = stored_configuration(video.codec, video.extradata)
         self.indexer: StreamIndexer | None = None
         self.places: list[Place] = []
-        self.frame: av.VideoFrame | None = None
+        self.first = b""
         self.time_base = Fraction(1, 1)
 
-    def read(self) -> None:
+    def read(self) -> StreamIndexer:
         for packet in self.video.packets():
-            if self.frame is None:
-                self.frame = self._first_frame(packet)
             if packet.size:
                 self._push(packet)
-        if self.indexer is None or self.frame is None:
+        if self.indexer is None:
             raise DataError(f"{self.video.path} holds no frames")
+        return self.indexer
 
-    def _first_frame(self, packet: av.Packet[VideoStream]) -> av.VideoFrame | None:
+    def first_frame(self, configuration: bytes) -> av.VideoFrame:
+        """What the first access unit decodes to; where it does not by itself, the first frame."""
+        decoder = ClosureDecoder(self.video.codec, configuration, self.framing)
         try:
-            return next(iter(packet.decode()), None)
-        except av.error.FFmpegError as error:
-            raise DataError(
-                f"{self.video.path}: decoding its first frame failed: {error.strerror}"
-            ) from None
+            for _, frame in decoder.decode_all([(0, self.first)]):
+                return frame
+        except DecodeError:
+            pass  # a stream that does not begin at a random access point
+        return next(frame for _, frame in self.video.frames(0, 1))
 
     def _push(self, packet: av.Packet[VideoStream]) -> None:
         data = bytes(packet)
@@ -70,7 +70,8 @@ class _FileIndexer:
                 self.configuration = _in_band_sets(codec, data)
             self.indexer = StreamIndexer(codec, self.configuration, self.framing)
             self.time_base = packet.time_base
-        elif packet.has_sidedata("new_extradata"):
+            self.first = data
+        elif next(packet.iter_sidedata(), None) and packet.has_sidedata("new_extradata"):
             raise UnsupportedStreamError(
                 CHANGING_SETS, f"{self.video.path}: at access unit {len(self.places)}"
             )
@@ -93,11 +94,8 @@ def index_file(path: str | Path) -> CodedFile:
                 f"{', '.join(INDEXERS)}; it can be re-encoded",
             )
         reading = _FileIndexer(video)
-        reading.read()
-        indexer, frame = reading.indexer, reading.frame
-        if indexer is None or frame is None:
-            raise AssertionError("read() found a frame")
-        facts = _facts(video, reading, indexer, frame)
+        indexer = reading.read()
+        facts = _facts(video, reading, indexer.configuration)
         decoded = _decoded(video.path, facts) if indexer.must_be_decoded else None
         return CodedFile(
             path=video.path,
@@ -110,9 +108,8 @@ def index_file(path: str | Path) -> CodedFile:
         )
 
 
-def _facts(
-    video: VideoFile, reading: _FileIndexer, indexer: StreamIndexer, frame: av.VideoFrame
-) -> Stream:
+def _facts(video: VideoFile, reading: _FileIndexer, configuration: bytes) -> Stream:
+    frame = reading.first_frame(configuration)
     color = color_of(frame)
     return Stream(
         codec=video.codec,
@@ -128,7 +125,7 @@ def _facts(
         time_base_numerator=reading.time_base.numerator,
         time_base_denominator=reading.time_base.denominator,
         framing=reading.framing,
-        configuration=indexer.configuration,
+        configuration=configuration,
         structure="native",
         interval=None,
         closure_bound=0,
