@@ -103,7 +103,7 @@ def test_no_plan_costs_more_than_decoding_in_sequence(
         _cost(index, in_sequence(index, start, targets)) for start, targets in by_start.items()
     )
     planned = sum(_cost(index, step.pictures, rewritten=step.is_rewritten) for step in plan.steps)
-    assert planned <= sequential
+    assert planned <= sequential * (1 + 1e-12)  # sums in another order
     assert len(plan.steps) == len(by_start)
 
 
