@@ -261,7 +261,7 @@ def test_episodes_become_visible_together(uri: Path) -> None:
     [{"metadata": {"x": object()}}, {"metadata": {"x": float("nan")}}, {"metadata": [1]},
      {"metadata": "x"}, {"statistics": {"x": {1, 2}}}, {"statistics": {"x": float("inf")}},
      {"metadata": {(1, 2): 3}}],
-    ids=str,
+    ids=["object", "nan", "list", "string", "set", "infinity", "tuple key"],
 )  # fmt: skip
 def test_metadata_that_is_no_json_leaves_the_episode_open(uri: Path, wrong: dict[str, Any]) -> None:
     with create(uri) as writer:
