@@ -48,7 +48,7 @@ def main() -> None:
     )
     if choices.get("read_first"):
         _ = dataset[0]
-    options: dict[str, Any] = {"num_workers": workers, "timeout": 30 if workers else 0}
+    options: dict[str, Any] = {"num_workers": workers, "timeout": 100 if workers else 0}
     if workers:
         options |= {"multiprocessing_context": choices["method"], "persistent_workers": True}
     if choices["kind"] == "map":
