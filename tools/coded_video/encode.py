@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import av
 
-from coded_video.scene import HEIGHT, WIDTH, pictures
+from coded_video.scene import SMALL, pictures
 from coded_video.settings import Setting
 
 if TYPE_CHECKING:
@@ -32,20 +32,20 @@ _QUIET = {
 }
 
 
-def write_video(path: Path, setting: Setting, count: int) -> None:
+def write_video(path: Path, setting: Setting, count: int, size: tuple[int, int] = SMALL) -> None:
     """Encodes ``count`` pictures of the scene into a file of the setting's container."""
     with av.open(str(path), "w") as container:
-        stream = _stream(container, setting)
-        for number, picture in enumerate(pictures(count, setting.pixel_format)):
+        stream = _stream(container, setting, size)
+        for number, picture in enumerate(pictures(count, setting.pixel_format, size)):
             frame = picture.reformat()  # the encoder writes into what it is given
             frame.pts, frame.time_base = _time(number, setting.timing)
             container.mux(_shifted(stream.encode(frame), setting.trim))
         container.mux(_shifted(stream.encode(None), setting.trim))
 
 
-def _stream(container: OutputContainer, setting: Setting) -> VideoStream:
+def _stream(container: OutputContainer, setting: Setting, size: tuple[int, int]) -> VideoStream:
     stream = cast("VideoStream", container.add_stream(setting.encoder, rate=_RATE))
-    stream.width, stream.height = WIDTH, HEIGHT
+    stream.width, stream.height = size
     stream.pix_fmt = setting.pixel_format
     stream.codec_context.time_base = 1 / _RATE if setting.timing == "constant" else _MILLISECONDS
     parameters = {**_QUIET[setting.encoder], **setting.parameters}

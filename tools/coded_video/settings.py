@@ -100,18 +100,18 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "x264 4:4:4 CAVLC": _x264("fast", ".mov", "yuv444p", cabac=0, ref=1),
         "x264 lossless": _x264("fast", ".mp4", "yuv444p", qp=0),
         # H.264: where decoding can begin
-        "x264 open GOP": _x264(open_gop=1, keyint=24, min_keyint=12, bframes=4),
+        "x264 open GOP": _x264(open_gop=1, keyint=16, min_keyint=8, bframes=4),
         "x264 open GOP temporal": _x264(
-            "slow", ".ts", open_gop=1, keyint=24, min_keyint=12, bframes=5, direct="temporal"
+            "slow", ".ts", open_gop=1, keyint=16, min_keyint=8, bframes=5, direct="temporal"
         ),
         "x264 open GOP pyramid": _x264(
-            open_gop=1, keyint=20, min_keyint=20, scenecut=0, bframes=9, b_adapt=0, ref=4
+            open_gop=1, keyint=16, min_keyint=16, scenecut=0, bframes=9, b_adapt=0, ref=4
         ),
-        "x264 intra refresh": _x264(intra_refresh=1, keyint=24),
+        "x264 intra refresh": _x264(intra_refresh=1, keyint=16),
         "x264 non-IDR I": _x264(keyint=300, min_keyint=150),
         "x264 g=2": _x264(keyint=2, min_keyint=2),
         "x264 long GOP": _x264("fast", keyint="infinite", scenecut=0),
-        "x264 repeated sets": _x264("fast", ".h264", keyint=30, aud=1),
+        "x264 repeated sets": _x264("fast", ".h264", keyint=15, aud=1),
         # H.264: interlaced coding tools in frames
         "x264 tff": _x264(tff=1),
         "x264 tff strict": _x264("slow", tff=1, b_pyramid="strict", bframes=5),
@@ -125,19 +125,19 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             "libx264", ".mov", options={"preset": "fast", "crf": "26"}, timing="late"
         ),
         "x264 trimmed": Setting(
-            "libx264", options={"preset": "medium", "crf": "26", "g": "40"}, trim=7
+            "libx264", options={"preset": "medium", "crf": "26", "g": "20"}, trim=7
         ),
         # HEVC
         "x265 ultrafast": _x265("ultrafast"),
         "x265 medium": _x265(),
         "x265 slow": _x265("slow", ".mkv"),
-        "x265 closed GOP": _x265("fast", ".hevc", open_gop=0, keyint=24, min_keyint=12),
-        "x265 open GOP": _x265("fast", ".mp4", keyint=24, min_keyint=12, bframes=6),
-        "x265 open GOP raw": _x265("fast", ".hevc", keyint=24, min_keyint=12, repeat_headers=1),
+        "x265 closed GOP": _x265("fast", ".hevc", open_gop=0, keyint=16, min_keyint=8),
+        "x265 open GOP": _x265("fast", ".mp4", keyint=16, min_keyint=8, bframes=6),
+        "x265 open GOP raw": _x265("fast", ".hevc", keyint=16, min_keyint=8, repeat_headers=1),
         "x265 RADL": _x265(
-            "fast", open_gop=0, keyint=20, min_keyint=20, scenecut=0, bframes=6, b_adapt=0, radl=3
+            "fast", open_gop=0, keyint=16, min_keyint=16, scenecut=0, bframes=6, b_adapt=0, radl=3
         ),
-        "x265 temporal layers": _x265("fast", temporal_layers=3, bframes=7, keyint=48),
+        "x265 temporal layers": _x265("fast", temporal_layers=3, bframes=7, keyint=24),
         "x265 ref 1": _x265("slow", ref=1, weightb=1),
         "x265 ref 6 no pyramid": _x265("fast", ".ts", ref=6, b_pyramid=0),
         "x265 10 bit": _x265("fast", ".mkv", "yuv420p10le"),
@@ -145,16 +145,16 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "x265 4:2:2": _x265("fast", ".mov", "yuv422p10le"),
         "x265 slices": _x265("ultrafast", slices=3, ctu=16),
         "x265 no B": _x265("fast", bframes=0),
-        "x265 intra refresh": _x265("fast", intra_refresh=1, keyint=24, bframes=0),
+        "x265 intra refresh": _x265("fast", intra_refresh=1, keyint=16, bframes=0),
         "x265 trimmed": Setting(
-            "libx265", options={"preset": "fast", "crf": "28", "g": "40"}, trim=5
+            "libx265", options={"preset": "fast", "crf": "28", "g": "20"}, trim=5
         ),
         "x265 fields": _x265("fast", ".hevc", interlace="tff", bframes=3),
         # AV1
         "svt-av1 g=2": _svt(gop=2),
         "svt-av1 g=30": _svt(".mkv", gop=30),
         "svt-av1 default": _svt(),
-        "svt-av1 low delay": _svt(".ivf", gop=60, pred_struct=1),
+        "svt-av1 low delay": _svt(".ivf", gop=40, pred_struct=1),
         "svt-av1 open GOP": _svt(".obu", gop=17, irefresh_type=1),
         "svt-av1 film grain": _svt(gop=30, film_grain=20),
         "svt-av1 10 bit": Setting(

@@ -7,7 +7,7 @@ use (plan, group, tag, flush, reuse of decoders), one frame at a time.
 
 from __future__ import annotations
 
-from videoformat.errors import DecodeError, VideoFormatError
+from videoformat.errors import DecodeError, StructureError, VideoFormatError
 from videoformat.index.pictures import PictureIndex
 from videoformat.index.plan import plan_chunk
 from videoformat.media.decoder import ClosureDecoder
@@ -65,10 +65,14 @@ def _sequential_digests(index: PictureIndex, media: bytes) -> dict[int, bytes]:
         for at, (offset, size) in enumerate(zip(index.offset, index.size, strict=True))
     )
     frames = {at: frame for frame, at in index.position_of.items()}
+    digests: dict[int, bytes] = {}
+    previous = -1
     try:
-        return {
-            frames[at]: picture_digest(picture)
-            for at, picture in decoder.decode_group(packets, frames)
-        }
+        for at, picture in decoder.decode_group(packets, frames):
+            if frames[at] < previous:
+                raise StructureError(f"a decoder returns frame {frames[at]} after frame {previous}")
+            previous = frames[at]
+            digests[previous] = picture_digest(picture)
     except DecodeError as error:
         raise DecodeError(f"a sequential decode of the chunk fails: {error}") from error
+    return digests
