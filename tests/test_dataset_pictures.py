@@ -154,12 +154,16 @@ def test_gray_and_ten_bit_video_is_read_as_ffmpeg_shows_it(tmp_path: Path) -> No
             stream.width, stream.height, stream.pix_fmt = 48, 32, layout
             for number in range(4):
                 rgb = np.full((32, 48, 3), (40 * number + 30, 120, 90), np.uint8)
-                frame = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format=layout)
+                frame = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(
+                    format=layout, threads=1
+                )
                 frame.pts, frame.time_base = number, Fraction(1, 30)
                 file.mux(stream.encode(frame))
             file.mux(stream.encode(None))
         with av.open(str(source)) as file:
-            expected = [f.to_ndarray(format="rgb24").copy() for f in file.decode(video=0)]
+            expected = [
+                f.to_ndarray(format="rgb24", threads=1).copy() for f in file.decode(video=0)
+            ]
         vf.convert(source, tmp_path / layout, video=vf.DDRA(crf=2), workers=1)
         ds = vf.open(tmp_path / layout)
         found = ds.read_frames(0, ds.cameras[0], range(4))

@@ -17,18 +17,21 @@ TIME_BASE = Fraction(1, 30 * TICKS)
 
 
 def picture(number: int, side: int = SIDE, layout: str = "yuv420p") -> av.VideoFrame:
-    """Frame ``number``: 16 blocks of 8x8 that are its bits, over a slope that moves."""
+    """Frame ``number``: 16 blocks of 8x8 that are its bits, over a slope that moves.
+
+    Converted by one thread: with several, swscale's 10-bit output is wrong here and there.
+    """
     image = np.zeros((side, side, 3), np.uint8)
     image[:] = (np.arange(side)[:, None, None] + 5 * number) % 64
     for bit in range(16):
         row, column = divmod(bit, 4)
         image[8 * row : 8 * row + 8, 8 * column : 8 * column + 8] += 128 * (number >> bit & 1)
-    return av.VideoFrame.from_ndarray(image, format="rgb24").reformat(format=layout)
+    return av.VideoFrame.from_ndarray(image, format="rgb24").reformat(format=layout, threads=1)
 
 
 def number_of(frame: av.VideoFrame) -> int:
     """Which frame a decoded one is."""
-    gray = frame.reformat(format="gray").to_ndarray()
+    gray = frame.reformat(format="gray", threads=1).to_ndarray()
     blocks = gray[:32, :32].reshape(4, 8, 4, 8).mean((1, 3)).ravel()
     return sum(1 << bit for bit in range(16) if blocks[bit] > 96)
 

@@ -102,7 +102,7 @@ def test_a_frame_of_another_size_is_refused_though_it_would_be_padded_to_the_sam
     for wrong in (
         TimedPicture.of_rgb(np.zeros((*frame, 3), np.uint8), 0, PERIOD),
         TimedPicture.of_frame(picture, 0, PERIOD),
-        TimedPicture.of_frame(picture.reformat(format="yuv420p"), 0, PERIOD),
+        TimedPicture.of_frame(picture.reformat(format="yuv420p", threads=1), 0, PERIOD),
     ):
         with pytest.raises(
             DataError,

@@ -143,7 +143,7 @@ def test_rgb_goes_to_the_colour_of_rgb(layout: str, size: tuple[int, int]) -> No
     rgb = np.full((height, width, 3), (200, 90, 30), np.uint8)
     frame = av.VideoFrame.from_ndarray(rgb, format="rgb24")
     if layout != "rgb24":
-        frame = frame.reformat(format=layout)
+        frame = frame.reformat(format=layout, threads=1)
     picture, color = picture_of(frame)
     assert color == RGB_COLOR
     assert (picture.height, picture.width) == tuple(map(coded_side, size))
