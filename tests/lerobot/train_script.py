@@ -46,7 +46,7 @@ def main(root: str, steps: int) -> None:
     policy = Policy(camera, meta.shapes["observation.state"][0], meta.shapes["action"][0], horizon)
     optimizer = torch.optim.Adam(policy.parameters(), lr=3e-3)
     loader = torch.utils.data.DataLoader(
-        dataset, batch_size=16, shuffle=True, num_workers=0, drop_last=True
+        dataset, batch_size=8, shuffle=True, num_workers=0, drop_last=True
     )
     losses: list[float] = []
     while len(losses) < steps:
