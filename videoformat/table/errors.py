@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,20 @@ from videoformat.errors import (
 from videoformat.forks import enter_lance
 
 __all__ = ["address_of", "lance_errors"]
+
+_STORE_ERRORS = frozenset(
+    [
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.EIO,
+    ]
+)
 
 
 def address_of(uri: str | os.PathLike[str]) -> str:
@@ -42,7 +57,11 @@ def _translate(error: BaseException, uri: str, doing: str) -> VideoFormatError:
     message = str(error).split(", /home/", maxsplit=1)[0].strip()
     text = _without_address(message.lower(), uri.lower())
     where = f"{uri}: {doing}: {message or type(error).__name__}"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EACCES, errno.EROFS):
+    if isinstance(error, OSError) and error.errno in _STORE_ERRORS:
+        return StoreError(where)
+    # As the operating system's own error, or as Rust quotes it: "File too large (os error 27)".
+    number = re.search(r"\(os error (\d+)\)", message)
+    if number and int(number[1]) in _STORE_ERRORS:
         return StoreError(where)
     if "was not found" in text and "dataset" in text:
         return DatasetNotFoundError(f"there is no dataset at {uri}")
