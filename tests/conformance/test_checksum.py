@@ -166,6 +166,11 @@ def chunks(draw: st.DrawFn) -> tuple[Cells, Cells, list[Cells]]:
     stream = {name: draw(kinds[type(value)]) for name, value in STREAM.items()}
     stream |= {"media_size": end, "access": "direct", "interval": draw(st.none() | INT32)}
     stream["source_size"] = draw(st.none() | INT64)
+    for side in ("width", "height"):
+        # A frame lies within the picture that it is part of.
+        stream[side], stream[f"decoded_{side}"] = sorted(
+            draw(st.lists(st.integers(1, 2**31 - 1), min_size=2, max_size=2))
+        )
     index = draw(st.integers(0, 2**31 - 1))
     key = {"episode_uid": draw(TEXT), "chunk_index": index, "first_frame": first}
     return {**key, "frame_count": count}, stream, pictures

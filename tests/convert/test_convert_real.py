@@ -105,7 +105,7 @@ def test_quality_and_size_at_the_default_setting(
     for episode, video in enumerate(real.episode_videos(source, camera)):
         plan = ds.plan([(episode, camera, at) for at in range(video.count)])
         decoded: dict[int, Any] = {}
-        for chunk, parts in zip(plan.chunks, reader._fetch(plan, vf.ReadReport()), strict=True):
+        for chunk, parts in zip(plan.chunks, reader.fetch(plan, vf.ReadReport()), strict=True):
             for frame, picture in reader.decode(chunk, parts, vf.ReadReport()):
                 decoded[frame] = luma(picture).copy()
         for at, original in enumerate(real.frames(video)):
