@@ -8,9 +8,11 @@ own, so a decoder that takes another reference shows other pixels.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
 from bitstream.h264_syntax import I, P, coded_slice, nal_unit, pps, sps
 
 from videoformat.bitstream.bits import BitReader, ue_bits
@@ -85,6 +87,21 @@ def write(path: Path, *access_units: Sequence[bytes]) -> Path:
     return path
 
 
+def write_mp4(path: Path, *access_units: Sequence[bytes]) -> Path:
+    """The same in MP4, whatever an access unit holds in one sample."""
+    raw = write(path.with_suffix(".h264"), *access_units)
+    with av.open(str(raw)) as template, av.open(str(path), "w") as container:
+        stream = container.add_stream_from_template(template.streams.video[0])
+        for number, unit in enumerate(access_units):
+            packet = av.Packet(to_annexb(unit))
+            packet.stream = stream
+            packet.pts = packet.dts = number
+            packet.time_base = Fraction(1, 30)
+            packet.is_keyframe = any(nal[0] & 31 == 5 for nal in unit)
+            container.mux(packet)
+    return path
+
+
 __all__ = [
     "HEIGHT",
     "RECOVERY_POINT",
@@ -96,4 +113,5 @@ __all__ = [
     "slice_of",
     "sps",
     "write",
+    "write_mp4",
 ]

@@ -79,6 +79,7 @@ class H264Indexer:
         self._order_counter = OrderCounter()
         self._buffer = DecodedPictureBuffer()
         self._position = 0
+        self.starts_sequence = False  # whether the last picture was an IDR picture
         self._open_start: int | None = None  # the first order count, until an IDR picture comes
         self._incomplete: set[int] = set()  # leading pictures of the start that miss references
         for nal_unit in record.nal_units:
@@ -207,6 +208,7 @@ class H264Indexer:
         recovers: bool,
     ) -> Picture:
         first = headers[0]
+        self.starts_sequence = first.is_idr
         self._buffer.begin(first)
         order_count = self._order_counter.next(first)
         if first.is_idr or not self._position:

@@ -84,6 +84,7 @@ class HevcIndexer:
         self._references = ReferencePictures()
         self._previous_order_count = 0  # of prevTid0Pic (8.3.1)
         self._begins_sequence = True  # the next picture is the first, or follows an end of sequence
+        self.starts_sequence = False  # whether the last picture began a coded video sequence
         self._rasl_is_decodable = False
 
     @property
@@ -119,6 +120,7 @@ class HevcIndexer:
         # NoRaslOutputFlag (8.1.3): true of an IDR or BLA picture, and of a CRA picture that begins
         # a coded video sequence.
         starts = is_irap(nal_unit_type) and (nal_unit_type != CRA_NUT or begins_sequence)
+        self.starts_sequence = starts
         if begins_sequence and not starts:
             raise UnsupportedStreamError(
                 "no random access point",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from videoformat.convert.lerobot import LeRobotConversion
+from videoformat.convert.native import IndexedFiles
 from videoformat.convert.progress import ConvertReport, Progress
 from videoformat.convert.run import REFERENCE, ConversionRun
 from videoformat.convert.source import ConversionSource, episode_uid
@@ -28,10 +29,12 @@ __all__ = ["convert", "open_source"]
 NATIVE = "native"
 
 
-def open_source(source: str | os.PathLike[str]) -> ConversionSource:
+def open_source(
+    source: str | os.PathLike[str], indexed: IndexedFiles | None = None
+) -> ConversionSource:
     """A LeRobot dataset's folder, a video file, or a folder of video files.
 
-    Raises ``DatasetNotFoundError`` where there is nothing, ``InvalidArgumentError`` where it is
+    With ``indexed``, video files have the frames that their index shows. Raises ``DatasetNotFoundError`` where there is nothing, ``InvalidArgumentError`` where it is
     neither.
     """
     path = Path(source).expanduser()
@@ -39,7 +42,7 @@ def open_source(source: str | os.PathLike[str]) -> ConversionSource:
         raise DatasetNotFoundError(f"there is nothing at {path}")
     if path.is_dir() and (path / "meta").is_dir():
         return LeRobotConversion(path)
-    return VideoFilesConversion(path)
+    return VideoFilesConversion(path, indexed)
 
 
 def convert(
@@ -58,7 +61,8 @@ def convert(
     ``video`` says how: ``DDRA(...)`` or the name of one of its profiles re-encodes (default:
     ``DDRA()``); ``"native"`` keeps every H.264, HEVC or AV1 picture as it is;
     ``"reference"`` stores no media at all and points into the source's files, which then must stay
-    as they are (MP4 and MOV; readers say with ``allowed_sources`` which files they follow).
+    as they are (any container that keeps pictures in one piece, so no transport streams; readers
+    say with ``allowed_sources`` which files they follow).
     ``episodes`` are the source's own episode numbers, None for all. ``workers`` are threads, None
     for one a core. Run again after an interruption, it continues after the last episode that was
     stored; where everything is there, it does nothing.
@@ -72,7 +76,8 @@ def convert(
     count = workers if workers is not None else os.cpu_count() or 1
     if count < 1:
         raise InvalidArgumentError(f"workers is {workers}, expected at least 1")
-    origin = open_source(source)
+    indexed = None if isinstance(structure, DDRA) else IndexedFiles()
+    origin = open_source(source, indexed)
     begin = time.monotonic()
     table = _open_target(origin, uri, structure, storage_options)
     present = set(table.directory().column("episode_uid").to_pylist())
@@ -86,11 +91,12 @@ def convert(
         origin, table, structure, chunk_bounds or ChunkBounds(), count, todo, progress, begin
     )
     run.skipped = len(chosen) - len(todo)
+    run.files = indexed or run.files
     run.execute()
     return ConvertReport(
         uri=table.uri,
         episodes=len(todo),
-        frames=run.frames_total,
+        frames=run.shared.frames,
         skipped_episodes=run.skipped,
         media_bytes=run.shared.media_bytes,
         source_bytes=origin.video_bytes,

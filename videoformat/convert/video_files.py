@@ -8,11 +8,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from videoformat.convert.native import IndexedFiles
 from videoformat.convert.scans import ScanCache
 from videoformat.convert.source import CodedSlice, SourceEpisode, fingerprint_files
-from videoformat.errors import DataError, InvalidArgumentError, UnsupportedStreamError
+from videoformat.errors import (
+    BitstreamError,
+    DataError,
+    InvalidArgumentError,
+    UnsupportedStreamError,
+)
 from videoformat.index.features import parse_features
 from videoformat.index.schema import DatasetInfo
+from videoformat.media.coded_file import CodedFile
 from videoformat.media.demux import VideoFile
 from videoformat.media.episode import TimedPicture
 
@@ -61,12 +68,15 @@ class VideoFilesConversion:
     """One episode a file, with the camera ``observation.images.main``.
 
     Rows have ``timestamp`` (float64 seconds, the frame's own pts) and ``frame_index``. All files
-    have one frame size and one nominal frame rate.
+    have one frame size and one nominal frame rate. With ``indexed``, an episode has the frames that
+    the file's index shows: coded pictures may be hidden, or of no use where a file begins in the
+    middle of a recording.
     """
 
     kind = "video files"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, indexed: IndexedFiles | None = None) -> None:
+        self._indexed = indexed
         self._files = find_video_files(path)
         if not self._files:
             raise InvalidArgumentError(f"there are no video files in {path}")
@@ -125,24 +135,35 @@ class VideoFilesConversion:
 
     def episode(self, number: int) -> SourceEpisode:
         """One episode: a file."""
+        coded = self._index(number)
         return SourceEpisode(
             number,
-            self._lengths[number],
+            self._lengths[number] if coded is None else coded.stream.frame_count,
             metadata={"source_file": self._files[number].name},
         )
+
+    def _index(self, number: int) -> CodedFile | None:
+        """The file's index; None where none is used, or where it will fail by name later on."""
+        if self._indexed is None:
+            return None
+        try:
+            return self._indexed.get(self._files[number])
+        except (BitstreamError, DataError, UnsupportedStreamError):
+            return None
 
     def values(self, episode: SourceEpisode) -> dict[str, pa.Array]:
         """Timestamps and frame indices."""
         with self._scans.open(self._files[episode.number]) as video:
             scan = video.scan()
-        pts = range(scan.frame_count) if scan.pts is None else scan.pts
-        if scan.pts is None:
-            seconds = np.arange(scan.frame_count) / float(self.info.fps)
+        coded = self._index(episode.number)
+        pts = scan.pts if coded is None else coded.frame_times
+        if pts is None:
+            seconds = np.arange(episode.length) / float(self.info.fps)
         else:
             seconds = np.array([float(tick * scan.time_base) for tick in pts])
         return {
             "timestamp": pa.array(seconds, pa.float64()),
-            "frame_index": pa.array(np.arange(scan.frame_count), pa.int64()),
+            "frame_index": pa.array(np.arange(episode.length), pa.int64()),
         }
 
     def coded(self, episode: SourceEpisode) -> dict[str, CodedSlice]:

@@ -18,7 +18,7 @@ from videoformat.bitstream.av1 import Av1Indexer
 from videoformat.bitstream.picture import Picture, PictureType
 from videoformat.errors import DataError, UnsupportedStreamError
 from videoformat.index.native_order import CodedTime, presentation_ranks
-from videoformat.index.native_sequences import NalSequences, chain_reason
+from videoformat.index.native_sequences import FIELD_PICTURES, NalSequences, chain_reason
 
 __all__ = ["CodedPicture", "CodedUnit", "IndexedStream", "StreamIndexer", "index_stream"]
 
@@ -183,6 +183,8 @@ class StreamIndexer:
         other.
         """
         sequences = self._sequences
+        if decoded is not None:
+            _check_fields(sequences.pictures, decoded)
         restarts = sequences.restarts if isinstance(sequences, NalSequences) else None
         times = [self._units[number] for number in self._numbers]
         ranks = presentation_ranks(sequences.pictures, times, restarts, decoded)
@@ -213,6 +215,17 @@ class StreamIndexer:
             raise DataError("the stream holds no frames")
         positions = tuple([at for _, at in frames])
         return IndexedStream(tuple(pictures), positions)
+
+
+def _check_fields(pictures: Sequence[Picture], decoded: Sequence[int]) -> None:
+    """Refuses frames whose two fields lie in two access units: neither decodes to the frame."""
+    first = min(decoded, default=len(pictures))
+    returned = set(decoded)
+    for picture in pictures[first:]:
+        if picture.position not in returned and chain_reason(picture) == FIELD_PICTURES:
+            raise UnsupportedStreamError(
+                FIELD_PICTURES, f"access unit {picture.position} holds one field of a frame"
+            )
 
 
 def index_stream(

@@ -20,9 +20,10 @@ from videoformat.bitstream.nal import to_annexb
 from videoformat.bitstream.picture import Picture
 from videoformat.errors import UnsupportedStreamError
 
-__all__ = ["CHANGING_SETS", "NalSequences", "chain_reason"]
+__all__ = ["CHANGING_SETS", "FIELD_PICTURES", "NalSequences", "chain_reason"]
 
 CHANGING_SETS = "parameter sets that change"
+FIELD_PICTURES = "field pictures"
 # Decoders seed the grain by what they decoded before: no picture alone is what it is in sequence.
 _NEVER_CHAINED = frozenset({"film grain"})
 
@@ -100,6 +101,9 @@ class NalSequences:
                 if error.kind in _NEVER_CHAINED:
                     raise
                 self._begin_chain(error.kind, nal_units)
+            else:
+                # A CRA picture begins a sequence where one has ended before it (H.265 8.1.3).
+                self.restarts[-1] |= self._indexer.starts_sequence
         if self._chain is not None:
             self._follow_parameter_sets(nal_units)
             is_first = position == self._starts[-1]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
 
 __all__ = ["CodedFile", "Place", "coded_packets"]
+
+# Bytes of a Matroska block group's header, or of a Flash tag's.
+_MAXIMUM_LEAD = 32
 
 
 class Place(NamedTuple):
@@ -44,6 +48,15 @@ class CodedFile:
     places: tuple[Place, ...]
     byte_count: int
 
+    @property
+    def frame_times(self) -> tuple[int, ...] | None:
+        """The pts of each frame, ascending; None where the container does not have them so."""
+        pictures = self.stream.pictures
+        times = [pictures[at].pts for at in self.stream.frame_positions]
+        known = tuple([pts for pts in times if pts is not None])
+        is_usable = len(known) == len(times) and all(a < b for a, b in pairwise(known))
+        return known if is_usable else None
+
     @cached_property
     def positions(self) -> dict[int, int]:
         """Each access unit's first byte in the file, by number.
@@ -53,21 +66,16 @@ class CodedFile:
         """
         found: dict[int, int] = {}
         with self.path.open("rb") as file:
+            reader = _UnitReader(file.fileno())
             for number, place in enumerate(self.places):
-                if self._read(file.fileno(), place) is None:
+                at = reader.find(place)
+                if at is None:
                     raise UnsupportedStreamError(
                         "container",
                         f"{self.path}: access unit {number} does not lie in the file as it is",
                     )
-                found[number] = place.position or 0
+                found[number] = at[0]
         return found
-
-    @staticmethod
-    def _read(descriptor: int, place: Place) -> bytes | None:
-        if place.position is None or place.position < 0:
-            return None
-        data = os.pread(descriptor, place.size, place.position)
-        return data if len(data) == place.size and crc32_of(data) == place.crc32 else None
 
     def units(self, numbers: range) -> Iterator[tuple[int, bytes]]:
         """The bytes of access units, by number, ascending.
@@ -78,12 +86,13 @@ class CodedFile:
         if not numbers:
             return
         with self.path.open("rb") as file:
+            reader = _UnitReader(file.fileno())
             next_number = numbers.start
             for number in numbers:
-                data = self._read(file.fileno(), self.places[number])
-                if data is None:
+                found = reader.find(self.places[number])
+                if found is None:
                     break
-                yield number, data
+                yield number, found[1]
                 next_number = number + 1
         if next_number == numbers.stop:
             return
@@ -96,6 +105,37 @@ class CodedFile:
             if crc32_of(data) != self.places[number].crc32:
                 raise ChecksumError(f"{self.path}: access unit {number} has changed since indexing")
             yield number, data
+            next_number = number + 1
+        if next_number < numbers.stop:
+            raise ChecksumError(f"{self.path} ends before access unit {next_number} since indexing")
+
+
+class _UnitReader:
+    """Finds access units in a file, where the container says or a little behind.
+
+    Matroska and Flash name the block that holds an access unit; its header comes first and is of
+    the same size most of the time.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lead = 0
+
+    def find(self, place: Place) -> tuple[int, bytes] | None:
+        """The position of an access unit and its bytes; None where it is not in one piece there."""
+        if place.position is None or place.position < 0:
+            return None
+        at = place.position + self._lead
+        data = os.pread(self._descriptor, place.size, at)
+        if len(data) == place.size and crc32_of(data) == place.crc32:
+            return at, data
+        around = os.pread(self._descriptor, place.size + _MAXIMUM_LEAD, place.position)
+        for lead in range(len(around) - place.size + 1):
+            data = around[lead : lead + place.size]
+            if crc32_of(data) == place.crc32:
+                self._lead = lead
+                return place.position + lead, data
+        return None
 
 
 def coded_packets(path: Path) -> Iterator[av.Packet[VideoStream]]:
