@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -62,6 +63,11 @@ def _nominal_rate(video: VideoFile) -> float:
     """Frames a second as the file states them; 30 where it says nothing."""
     fps = float(video.rate) if video.rate else 30.0
     return int(fps) if fps.is_integer() else fps
+
+
+def _text(name: str) -> str:
+    """A file's name as text that can be stored, whatever bytes it is made of."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 class VideoFilesConversion:
@@ -139,7 +145,7 @@ class VideoFilesConversion:
         return SourceEpisode(
             number,
             self._lengths[number] if coded is None else coded.stream.frame_count,
-            metadata={"source_file": self._files[number].name},
+            metadata={"source_file": _text(self._files[number].name)},
         )
 
     def _index(self, number: int) -> CodedFile | None:

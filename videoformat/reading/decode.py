@@ -129,9 +129,10 @@ class StepDecoder:
 
 
 def _where(chunk: ChunkRead) -> str:
+    place = chunk.index.stream.source_uri
     return (
         f"episode {chunk.episode} ({chunk.index.key.episode_uid!r}), camera {chunk.camera!r}, "
-        f"frames {_some(chunk.plan.frames)}"
+        f"frames {_some(chunk.plan.frames)}{f', media in {place}' if place else ''}"
     )
 
 
