@@ -241,4 +241,4 @@ class Writing(RuleBasedStateMachine):
 
 
 TestWriting = Writing.TestCase
-TestWriting.settings = settings(max_examples=12, stateful_step_count=12)
+TestWriting.settings = settings(max_examples=25, stateful_step_count=20)

@@ -136,6 +136,15 @@ def test_a_start_that_nothing_references_is_fed_all_the_same() -> None:
     assert plan_chunk(index, [1]).groups == ((0, 1),)
 
 
+def test_what_a_kept_picture_references_is_not_left_out() -> None:
+    """Picture 2 is marked as a reference and references 1, which is not: it would not decode."""
+    graph = [[], [0], [1], [0]]
+    marks = [True, False, True, False]
+    index = make_index(graph, is_reference=marks, access="sequential")
+    assert plan_chunk(index, [3]).groups == ((0, 1, 2, 3),)
+    assert plan_chunk(index, [1]).groups == ((0, 1),)
+
+
 def test_a_long_way_is_cut_short_by_rewriting() -> None:
     graph = [[], *([at] for at in range(30)), [0]]
     index = make_index(graph, access="rewrite", reference_lists=lists_of(graph))
