@@ -462,6 +462,20 @@ def test_an_episode_that_is_spilled_is_whole(
     assert verify(uri).problems == ()
 
 
+def test_a_batch_that_has_much_waits_for_no_more(
+    uri: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with create(uri, episodes_per_append=1000) as writer:
+        add(writer, 1)
+        writer.save_episode()
+        assert vf.open(uri).num_episodes == 0
+        monkeypatch.setattr(appending, "SPILL_BYTES", 1)
+        add(writer, 2)
+        writer.save_episode()
+        assert vf.open(uri).num_episodes == 2
+    assert episodes_of(uri) == [[1], [2]]
+
+
 def test_frames_of_any_array_layout(uri: Path) -> None:
     """Views, channels first, lists of lists: the same samples."""
     whole = image(21)

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from videoformat.table import Table
 
-__all__ = ["EpisodeRowsBuffer", "FinishedEpisode", "append_episodes"]
+__all__ = ["EpisodeRowsBuffer", "FinishedEpisode", "append_episodes", "wait_no_longer"]
 
-# Chunks of one episode beyond this are written to the store before the episode is finished.
+# Chunks of one episode beyond this are written to the store before the episode is finished, and
+# finished episodes beyond this do not wait for more.
 SPILL_BYTES = 128 * 2**20
 
 
@@ -62,6 +63,13 @@ class EpisodeRowsBuffer:
             tuple(self.fragments),
             first.nbytes + self.byte_count,
         )
+
+
+def wait_no_longer(episodes: Sequence[FinishedEpisode]) -> bool:
+    """Whether finished episodes should be appended: some lie in the store already, or they are much."""
+    return any(episode.fragments for episode in episodes) or (
+        sum(episode.byte_count for episode in episodes) >= SPILL_BYTES
+    )
 
 
 def append_episodes(table: Table, episodes: Sequence[FinishedEpisode]) -> Table:

@@ -12,7 +12,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from videoformat.appending import EpisodeRowsBuffer, FinishedEpisode, append_episodes
+from videoformat.appending import (
+    EpisodeRowsBuffer,
+    FinishedEpisode,
+    append_episodes,
+    wait_no_longer,
+)
 from videoformat.automatic import (
     AUTOMATIC,
     OWN_FEATURES,
@@ -158,8 +163,8 @@ class Writer:
 
     A frame is encoded as it comes, so memory holds the open chunk's compressed bytes and what the
     encoders need. An episode is visible, whole, once ``save_episode`` has returned (with
-    ``episodes_per_append`` above 1: once its batch is full, or the writer is closed). An exception
-    inside the ``with`` block abandons the open episode and keeps those that were saved.
+    ``episodes_per_append`` above 1: once its batch has so many or 128 MiB, or the writer is closed).
+    An exception inside the ``with`` block abandons the open episode and keeps those that were saved.
     """
 
     def __init__(
@@ -297,7 +302,7 @@ class Writer:
         self._finished.append(episode)
         self._automatic.count_episode(self._frame_count)
         self._begin()
-        if len(self._finished) >= self._batch_size or episode.fragments:
+        if len(self._finished) >= self._batch_size or wait_no_longer(self._finished):
             self.flush()
         return episode.uid
 
