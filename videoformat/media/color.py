@@ -235,6 +235,9 @@ def luma(frame: av.VideoFrame) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return _samples(frame.planes[0])
 
 
+_REUSED_BYTES = 8 * 2**20
+
+
 class RgbConverter:
     """Turns decoded pictures into RGB by FFmpeg's default conversion. One thread at a time.
 
@@ -242,6 +245,10 @@ class RgbConverter:
     """
 
     def __init__(self) -> None:
+        # The C library gives memory back to the system, and takes it again page by page, beyond
+        # twice the largest block that it has seen freed; pages cost more than the conversion that
+        # fills them. A block that is never touched costs nothing and lets frames be reused.
+        np.empty(_REUSED_BYTES, np.uint8)
         self._reformatter = VideoReformatter()
         self._scaler = VideoReformatter()
         self._kept: av.VideoFrame | None = None
