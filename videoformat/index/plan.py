@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from videoformat.errors import FrameNotFoundError, StructureError
 from videoformat.index.pictures import PictureIndex
 
-__all__ = ["ByteRange", "ChunkPlan", "Group", "plan_chunk"]
+__all__ = ["ByteRange", "ChunkPlan", "Group", "plan_chunk", "plan_in_sequence"]
 
 # What decoding costs, in arbitrary units, fitted to FFmpeg's H.264 and HEVC decoders on one core:
 # so much a macroblock of 16x16, a coded byte, and a picture whose headers are rewritten.
@@ -144,10 +144,6 @@ def group_pictures(index: PictureIndex, closed: Sequence[int]) -> tuple[tuple[in
     return tuple(groups)
 
 
-def _random_access_points(index: PictureIndex) -> list[int]:
-    return [at for at, is_point in enumerate(index.is_random_access) if is_point]
-
-
 def _sequential_start(index: PictureIndex, points: list[int], target: int) -> int:
     """The last random access point from which a decoder returns a picture and what it needs."""
     at = bisect_right(points, index.earliest[target]) - 1
@@ -168,7 +164,9 @@ def _leads(index: PictureIndex, picture: int, start: int) -> bool:
     such point: what leads over it is of its own sequence (RADL).
     """
     own, first = index.poc[picture], index.poc[start]
-    return bool(first) and own is not None and first is not None and own < first
+    if index.stream.codec == "av1" or not first or own is None:
+        return False
+    return own < first
 
 
 def _cost(index: PictureIndex, pictures: Sequence[int], *, rewritten: bool = False) -> float:
@@ -179,19 +177,25 @@ def _cost(index: PictureIndex, pictures: Sequence[int], *, rewritten: bool = Fal
     return len(pictures) * per_picture + coded * _COST_PER_BYTE
 
 
-def _plan_targets(index: PictureIndex, start: int, targets: list[int]) -> Group:
-    """The cheapest exact way to targets that all decode from one random access point."""
-    last = max(targets)
-    closed = sorted(index.closure(targets))
-    # Pictures that lead over the start reference what was not fed; none of the targets needs them.
-    # H.264 counts reference pictures (frame_num), and a decoder would fill a gap with pictures of
-    # its own making (8.2.5.2), which can take the place of others in lists: so those stay.
+def _everything(index: PictureIndex, start: int, last: int) -> list[int]:
+    """The pictures from a random access point up to another that a decoder is fed in sequence.
+
+    Pictures that lead over the start reference what was not fed; none of the targets needs them.
+    H.264 counts reference pictures (frame_num), and a decoder would fill a gap with pictures of its
+    own making (8.2.5.2), which can take the place of others in lists: so those stay.
+    """
     counted = index.stream.codec == "h264"
-    everything = [
+    return [
         at
         for at in range(start, last + 1)
         if index.earliest[at] >= start or (counted and index.is_reference[at])
     ]
+
+
+def _plan_targets(index: PictureIndex, start: int, targets: list[int]) -> Group:
+    """The cheapest exact way to targets that all decode from one random access point."""
+    closed = sorted(index.closure(targets))
+    everything = _everything(index, start, max(targets))
     wanted = set(closed)
     without = [at for at in everything if index.is_reference[at] or at in wanted or at == start]
     aims = tuple(targets)
@@ -221,14 +225,27 @@ def _can_rewrite(index: PictureIndex, closed: Sequence[int]) -> bool:
     return index.stream.codec != "h264" or not any(_leads(index, at, first) for at in closed)
 
 
-def _plan_native(index: PictureIndex, targets: Sequence[int]) -> tuple[Group, ...]:
-    """Groups for a stream whose closures are not decodable as they are: one a start point."""
-    points = _random_access_points(index)
-    by_start: dict[int, list[int]] = {}
+def _by_start(index: PictureIndex, targets: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """Targets by the random access point that they are decoded from, both ascending."""
+    points = [at for at, is_point in enumerate(index.is_random_access) if is_point]
+    found: dict[int, list[int]] = {}
     for target in targets:
-        start = _sequential_start(index, points, target)
-        by_start.setdefault(start, []).append(target)
-    return tuple(_plan_targets(index, start, by_start[start]) for start in sorted(by_start))
+        found.setdefault(_sequential_start(index, points, target), []).append(target)
+    return sorted(found.items())
+
+
+def _targets_of(
+    index: PictureIndex, frames: Iterable[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The wanted frames, ascending and unique, and their pictures."""
+    wanted = tuple(sorted(set(frames)))
+    try:
+        return wanted, tuple([index.position_of[frame] for frame in wanted])
+    except KeyError as error:
+        raise FrameNotFoundError(
+            f"frame {error.args[0]} is not in the chunk, which holds {index.key.first_frame} to "
+            f"{index.key.end_frame - 1}"
+        ) from None
 
 
 def plan_chunk(index: PictureIndex, frames: Iterable[int]) -> ChunkPlan:
@@ -236,14 +253,7 @@ def plan_chunk(index: PictureIndex, frames: Iterable[int]) -> ChunkPlan:
 
     Raises ``FrameNotFoundError`` for a frame that the chunk does not hold.
     """
-    wanted = tuple(sorted(set(frames)))
-    try:
-        targets = tuple(index.position_of[frame] for frame in wanted)
-    except KeyError as error:
-        raise FrameNotFoundError(
-            f"frame {error.args[0]} is not in the chunk, which holds {index.key.first_frame} to "
-            f"{index.key.end_frame - 1}"
-        ) from None
+    wanted, targets = _targets_of(index, frames)
     if not targets:
         return ChunkPlan((), (), (), ())
     if index.stream.access == "direct":
@@ -254,6 +264,18 @@ def plan_chunk(index: PictureIndex, frames: Iterable[int]) -> ChunkPlan:
             for pictures in group_pictures(index, closed)
         )
     else:
-        steps = _plan_native(index, targets)
+        # Closures that are not decodable as they are: one group a start point.
+        steps = tuple(_plan_targets(index, *item) for item in _by_start(index, targets))
+    fetched = [at for step in steps for at in step.pictures]
+    return ChunkPlan(wanted, targets, steps, merge_ranges(index, fetched))
+
+
+def plan_in_sequence(index: PictureIndex, frames: Iterable[int]) -> ChunkPlan:
+    """The same read with nothing left out, as a player does it that seeks; for comparison."""
+    wanted, targets = _targets_of(index, frames)
+    steps = tuple(
+        Group(tuple(_everything(index, start, max(own))), tuple(own))
+        for start, own in _by_start(index, targets)
+    )
     fetched = [at for step in steps for at in step.pictures]
     return ChunkPlan(wanted, targets, steps, merge_ranges(index, fetched))
