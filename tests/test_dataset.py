@@ -186,7 +186,9 @@ def test_what_is_no_integer_is_no_index(ds: vf.Dataset, wrong: Any) -> None:
             read()
 
 
-@pytest.mark.parametrize("wrong", [None, 1.5, True, object()], ids=["None", "float", "bool", "object"])
+@pytest.mark.parametrize(
+    "wrong", [None, 1.5, True, object()], ids=["None", "float", "bool", "object"]
+)
 def test_what_is_no_iterable_is_no_list_of_indices(ds: vf.Dataset, wrong: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=r"an iterable of integers|is an integer"):
         ds.read_frames(0, TOP, wrong)
