@@ -92,14 +92,18 @@ class ChunkPlan:
 
 def merge_ranges(index: PictureIndex, positions: Iterable[int]) -> tuple[ByteRange, ...]:
     """The byte ranges of some pictures, ascending, with adjacent ones merged."""
+    offset, size = index.offset, index.size
     merged: list[ByteRange] = []
-    for start, end in sorted(
-        (index.offset[at], index.offset[at] + index.size[at]) for at in set(positions)
-    ):
-        if merged and merged[-1].end == start:
-            merged[-1] = ByteRange(merged[-1].start, end)
-        else:
-            merged.append(ByteRange(start, end))
+    start = end = -1
+    for at in sorted(set(positions), key=offset.__getitem__):
+        place = offset[at]
+        if place != end:
+            if end >= 0:
+                merged.append(ByteRange(start, end))
+            start = place
+        end = place + size[at]
+    if end >= 0:
+        merged.append(ByteRange(start, end))
     return tuple(merged)
 
 

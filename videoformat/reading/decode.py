@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import zlib
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
@@ -103,7 +104,7 @@ class StepDecoder:
         stream = index.stream
         targets = dict(zip(chunk.plan.targets, chunk.plan.frames, strict=True))
         begin = time.perf_counter()
-        units = [access_unit(index, chunk.plan, parts, at) for at in step.pictures]
+        units = access_units(index, chunk.plan, parts, step.pictures)
         configuration, framing = stream.configuration, stream.framing
         if step.is_rewritten:
             configuration, units = self._rewriters.rewrite(index, step.pictures, units)
@@ -141,20 +142,27 @@ def _some(frames: Sequence[int]) -> str:
     return shown if len(frames) <= 8 else f"{shown}, … ({len(frames)} frames)"
 
 
-def access_unit(index: PictureIndex, plan: ChunkPlan, parts: Sequence[bytes], at: int) -> bytes:
-    """One picture's bytes out of the fetched ranges, compared with its checksum."""
-    offset, size = index.offset[at], index.size[at]
-    for item, data in zip(plan.ranges, parts, strict=True):
-        if item.start <= offset < item.end:
-            unit = data[offset - item.start : offset - item.start + size]
-            found = zlib.crc32(unit)
-            if len(unit) != size or found != index.crc32[at]:
-                raise ChecksumError(
-                    f"picture {at} ({size} bytes at {offset}) has crc32 {found:#010x}, the index "
-                    f"says {index.crc32[at]:#010x}"
-                )
-            return unit
-    raise CountMismatchError(f"picture {at} at byte {offset} was not fetched")
+def access_units(
+    index: PictureIndex, plan: ChunkPlan, parts: Sequence[bytes], pictures: Sequence[int]
+) -> list[bytes]:
+    """Some pictures' bytes out of the fetched ranges, each compared with its checksum."""
+    starts = [item.start for item in plan.ranges]
+    units = []
+    for at in pictures:
+        offset, size = index.offset[at], index.size[at]
+        place = bisect_right(starts, offset) - 1
+        if place < 0 or offset >= plan.ranges[place].end:
+            raise CountMismatchError(f"picture {at} at byte {offset} was not fetched")
+        begin = offset - starts[place]
+        unit = parts[place][begin : begin + size]
+        found = zlib.crc32(unit)
+        if len(unit) != size or found != index.crc32[at]:
+            raise ChecksumError(
+                f"picture {at} ({size} bytes at {offset}) has crc32 {found:#010x}, the index says "
+                f"{index.crc32[at]:#010x}"
+            )
+        units.append(unit)
+    return units
 
 
 def _check_picture(picture: DecodedPicture, index: PictureIndex) -> None:
