@@ -18,9 +18,11 @@ import pyarrow as pa
 
 from videoformat.errors import InvalidArgumentError
 
-__all__ = ["CAMERA_DTYPES", "RESERVED_COLUMNS", "Feature", "parse_features"]
+__all__ = ["CAMERA_DTYPES", "MAXIMUM_SIDE", "RESERVED_COLUMNS", "Feature", "parse_features"]
 
 CAMERA_DTYPES = ("video", "image")
+# The longest side, in samples, of a frame that is stored, read or scaled to.
+MAXIMUM_SIDE = 16384
 RESERVED_COLUMNS = (
     "episode_uid",
     "chunk_index",
@@ -114,9 +116,10 @@ def _camera_shape(key: str, shape: tuple[int, ...], names: object) -> tuple[int,
         raise InvalidArgumentError(
             f"feature {key!r}: {shape[2]} channels; cameras hold RGB frames of 3 channels"
         )
-    if not all(1 <= side <= 16384 for side in shape[:2]):
+    if not all(1 <= side <= MAXIMUM_SIDE for side in shape[:2]):
         raise InvalidArgumentError(
-            f"feature {key!r}: {shape[0]}x{shape[1]} is outside 1x1 to 16384x16384"
+            f"feature {key!r}: {shape[0]}x{shape[1]} is outside 1x1 to "
+            f"{MAXIMUM_SIDE}x{MAXIMUM_SIDE}"
         )
     return shape
 

@@ -26,14 +26,13 @@ from videoformat.errors import (
     StoreError,
     UnsupportedStreamError,
 )
+from videoformat.index.features import MAXIMUM_SIDE
 
 if TYPE_CHECKING:
     from av.video.stream import VideoStream
 from videoformat.media.container_end import check_end
 
 __all__ = ["VideoFile", "VideoScan"]
-
-MAXIMUM_SIDE = 16384
 
 
 @dataclass(frozen=True, slots=True)

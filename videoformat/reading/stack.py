@@ -10,10 +10,10 @@ import numpy as np
 
 from videoformat.directory import as_index
 from videoformat.errors import DataError, InvalidArgumentError
+from videoformat.index.features import MAXIMUM_SIDE
 
 __all__ = ["Request", "Stack", "check_out", "check_size"]
 
-MAXIMUM_SIDE = 16384
 Request = tuple[int, str, int]
 UInt8Array = np.ndarray[Any, np.dtype[np.uint8]]
 
