@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import lance
+import object_store
 import pyarrow as pa
 import pytest
 from object_store import ObjectStore, installed_server
@@ -56,7 +57,7 @@ def test_the_server_ends_with_its_session(s3: ObjectStore, dies: bool) -> None:
         [sys.executable, "-c", SESSION, str(program)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        cwd=Path(__file__).parent,
+        cwd=Path(object_store.__file__).parent,
     ) as session:
         assert session.stdout is not None
         port = int(session.stdout.readline())

@@ -8,6 +8,8 @@ from videoformat.errors import InvalidArgumentError
 
 __all__ = ["ReadOptions"]
 
+MINIMUM_GAP, MAXIMUM_GAP = 2**10, 2**26
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
@@ -18,12 +20,15 @@ class ReadOptions:
     picture indexes, least recently used out first; 0 keeps none. ``direct_reads``: on a local disk,
     media is read from its file without going through Lance's own threads, which costs a tenth where
     all cores are busy; every access unit's checksum is compared either way, and a file that is not
-    what it should be is read through Lance. Raises ``InvalidArgumentError``.
+    what it should be is read through Lance. ``gap_bytes``: in an object store, ranges of media that
+    are less than this apart are one request, with what lies between them: more joins requests, less
+    saves bytes. Raises ``InvalidArgumentError``.
     """
 
     decode_threads: int = 1
     index_cache_bytes: int = 64 * 2**20
     direct_reads: bool = True
+    gap_bytes: int = 16 * 2**10
 
     def __post_init__(self) -> None:
         if not isinstance(self.decode_threads, int) or not 1 <= self.decode_threads <= 256:
@@ -33,4 +38,9 @@ class ReadOptions:
         if not isinstance(self.index_cache_bytes, int) or self.index_cache_bytes < 0:
             raise InvalidArgumentError(
                 f"index_cache_bytes is {self.index_cache_bytes!r}, expected 0 or more"
+            )
+        # Lance looks for the end of a file's metadata in one block: less than this holds none.
+        if not isinstance(self.gap_bytes, int) or not MINIMUM_GAP <= self.gap_bytes <= MAXIMUM_GAP:
+            raise InvalidArgumentError(
+                f"gap_bytes is {self.gap_bytes!r}, expected {MINIMUM_GAP} to {MAXIMUM_GAP}"
             )

@@ -26,8 +26,9 @@ from videoformat.index.schema import media_columns
 from videoformat.media.color import Color, to_rgb
 from videoformat.media.decoder import DecodedPicture
 from videoformat.reading.decode import StepDecoder
+from videoformat.reading.fetch import MediaFetcher
 from videoformat.reading.indexes import KEY_COLUMNS, IndexCache, LoadedIndex, parse_index
-from videoformat.reading.local_media import LocalMedia, place_of
+from videoformat.reading.local_media import place_of
 from videoformat.reading.options import ReadOptions
 from videoformat.reading.plan import ChunkRead, ReadPlan
 from videoformat.reading.report import ReadReport
@@ -56,8 +57,7 @@ class Reader:
         self._sources = AllowedSources(allowed_sources)
         self._indexes = IndexCache(self.options.index_cache_bytes)
         self._steps = StepDecoder()
-        root = table.local_root if self.options.direct_reads else None
-        self._local = None if root is None else LocalMedia(root)
+        self._media = MediaFetcher(table, self.cameras, self.options)
         self._pool: tuple[int, ThreadPoolExecutor] | None = None
 
     def indexes(
@@ -177,10 +177,10 @@ class Reader:
         try:
             self._place_step(chunk, step, parts, place, size, report)
         except ChecksumError:
-            if self._local is None or chunk.place is None:
+            if not self._media.is_read_directly(chunk):
                 raise
             # Read without Lance: whether the bytes are damaged is for Lance's own read to say.
-            parts = self._fetch_through_lance([chunk], report)[0]
+            parts = self._media.fetch_through_lance([chunk], report)[0]
             self._place_step(chunk, step, parts, place, size, report)
 
     def _place_step(
@@ -215,50 +215,4 @@ class Reader:
 
     def fetch(self, plan: ReadPlan, report: ReadReport) -> list[list[bytes]]:
         """The bytes of every range of every chunk: one planned read a camera."""
-        begin = time.perf_counter()
-        parts: dict[int, list[bytes]] = {}
-        if self._local is not None:
-            for at, chunk in enumerate(plan.chunks):
-                found = self._fetch_directly(self._local, chunk, report)
-                if found is not None:
-                    parts[at] = found
-        rest = [at for at in range(len(plan.chunks)) if at not in parts]
-        if rest:
-            found_rest = self._fetch_through_lance([plan.chunks[at] for at in rest], report)
-            parts.update(zip(rest, found_rest, strict=True))
-        report.seconds["fetch"] += time.perf_counter() - begin
-        return [parts[at] for at in range(len(plan.chunks))]
-
-    def _fetch_directly(
-        self, local: LocalMedia, chunk: ChunkRead, report: ReadReport
-    ) -> list[bytes] | None:
-        if chunk.place is None:
-            return None
-        files = self.table.data_files_of(chunk.row)
-        ranges = [(item.start, item.size) for item in chunk.plan.ranges]
-        parts = local.read(files, chunk.place, ranges)
-        if parts is not None:
-            report.direct_reads += len(ranges)
-            report.ranges += len(ranges)
-            report.media_bytes += chunk.plan.byte_count
-        return parts
-
-    def _fetch_through_lance(
-        self, chunks: Sequence[ChunkRead], report: ReadReport
-    ) -> list[list[bytes]]:
-        parts: list[list[bytes]] = [[] for _ in chunks]
-        for camera in dict.fromkeys(chunk.camera for chunk in chunks):
-            owners = []
-            requests = []
-            for at, chunk in enumerate(chunks):
-                if chunk.camera == camera:
-                    for item in chunk.plan.ranges:
-                        owners.append(at)
-                        requests.append((chunk.row, item.start, item.size))
-            column = media_columns(self.cameras[camera])[0]
-            for at, data in zip(owners, self.table.read_ranges(column, requests), strict=True):
-                parts[at].append(data)
-            report.range_reads += 1
-            report.ranges += len(requests)
-            report.media_bytes += sum(size for _, _, size in requests)
-        return parts
+        return self._media.fetch(plan.chunks, report)

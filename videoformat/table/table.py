@@ -10,6 +10,7 @@ import bisect
 import datetime as dt
 import itertools
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,8 @@ class Table:
         self.version: int = dataset.version
         self.schema: pa.Schema = dataset.schema
         self._fragments: tuple[list[int], list[tuple[str, ...]]] | None = None
+        self._by_gap: dict[int, lance.LanceDataset] = {}
+        self._gap_lock = threading.Lock()
         self.info = DatasetInfo.from_schema(self.schema)
 
     @staticmethod
@@ -216,14 +219,23 @@ class Table:
         with lance_errors(self.uri, f"reading columns {', '.join(columns)}"):
             return self._dataset.take(list(rows), columns=list(columns))
 
-    def read_ranges(self, column: str, requests: Sequence[tuple[int, int, int]]) -> list[bytes]:
+    def read_ranges(
+        self,
+        column: str,
+        requests: Sequence[tuple[int, int, int]],
+        *,
+        gap_bytes: int | None = None,
+    ) -> list[bytes]:
         """Byte ranges ``(row, offset, size)`` of a media column, by one planned read, in order.
 
-        Raises ``DataError`` where a range lies outside the media or comes back short.
+        In an object store, ranges that are less than ``gap_bytes`` apart are one request, with what
+        lies between them; None is Lance's own choice, 64 KiB. Raises ``DataError`` where a range
+        lies outside the media or comes back short.
         """
         self._check_columns((column,))
         with lance_errors(self.uri, f"reading media of {column}"):
-            answers = self._dataset.read_blob_ranges(column, list(requests), selector="indices")
+            dataset = self._with_gap(gap_bytes)
+            answers = dataset.read_blob_ranges(column, list(requests), selector="indices")
         parts: list[bytes | None] = [None] * len(requests)
         for position, _, data in answers:
             parts[position] = data
@@ -234,6 +246,28 @@ class Table:
                     f"at {offset}, expected {size}"
                 )
         return [data for data in parts if data is not None]
+
+    def _with_gap(self, gap_bytes: int | None) -> lance.LanceDataset:
+        """Lance's object for reading media with a gap; made once, by one small request.
+
+        Lance has one size (``block_size``) for two things: how far apart the ranges are that it joins,
+        and how much of a file's end it reads to find the rest. Small is right for media, large for the
+        tables beside it, where it saves round trips. So there are two objects of one version, which
+        share what they have read of the files' ends (their session).
+        """
+        if gap_bytes is None or self.local_root is not None:
+            return self._dataset
+        with self._gap_lock:
+            dataset = self._by_gap.get(gap_bytes)
+            if dataset is None:
+                dataset = self._by_gap[gap_bytes] = lance.dataset(
+                    self.uri,
+                    version=self.version,
+                    block_size=gap_bytes,
+                    storage_options=self.storage_options,
+                    session=self._dataset.session(),
+                )
+            return dataset
 
     def media_sizes(self, column: str, rows: Sequence[int]) -> list[int | None]:
         """The bytes that the store holds of some rows' media, None for a null, without reading any.

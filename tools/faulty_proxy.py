@@ -1,7 +1,7 @@
 """An HTTP/1.1 proxy in front of a test server that counts, waits and fails on purpose.
 
 It forwards whole requests on one upstream connection a client connection, in a thread of its own each;
-loopback only. Faults are drawn from a seeded generator, a request at a time: an answer 503, a reset
+loopback only. Answers may be held back to a number of bytes a second, all connections together. Faults are drawn from a seeded generator, a request at a time: an answer 503, a reset
 connection, a body cut in the middle.
 """
 
@@ -24,12 +24,16 @@ _UNAVAILABLE = (
 
 @dataclass(slots=True)
 class Faults:
-    """Shares of requests that fail, and seconds that each waits. May be changed while running."""
+    """Shares of requests that fail, and seconds that each waits. May be changed while running.
+
+    ``bandwidth`` is the bytes of answers' bodies a second, 0 for no bound.
+    """
 
     unavailable: float = 0.0
     reset: float = 0.0
     truncated: float = 0.0
     delay: float = 0.0
+    bandwidth: float = 0.0
 
 
 @dataclass(slots=True)
@@ -37,11 +41,23 @@ class Traffic:
     """What went through since ``clear``."""
 
     requests: list[str] = field(default_factory=list)
+    spans: list[tuple[float, float]] = field(default_factory=list)
     body_bytes: int = 0
     faults: int = 0
 
     def clear(self) -> None:
-        self.requests, self.body_bytes, self.faults = [], 0, 0
+        self.requests, self.spans, self.body_bytes, self.faults = [], [], 0, 0
+
+    def rounds(self) -> int:
+        """The longest chain of requests of which each was sent after the one before was answered.
+
+        That is how many could have waited for each other: an upper bound of those that did.
+        """
+        count, end = 0, float("-inf")
+        for begin, finish in sorted(self.spans, key=lambda span: span[1]):
+            if begin >= end:
+                count, end = count + 1, finish
+        return count
 
 
 class _Stream:
@@ -110,6 +126,7 @@ class FaultyProxy:
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = self._server.getsockname()[1]
         self._open: set[socket.socket] = set()
+        self._free_at = 0.0  # when the line has sent what it was given
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
 
@@ -147,6 +164,7 @@ class FaultyProxy:
         while (head := client.head()) is not None:
             method, target = head.split(b" ", 2)[:2]
             body = client.body(head, is_answer=False, method="")
+            begin = time.monotonic()
             with self._lock:
                 self.traffic.requests.append(f"{method.decode()} {target.decode()}")
                 fault = self._draw()
@@ -167,12 +185,23 @@ class FaultyProxy:
             if answer is None:
                 return
             content = upstream.body(answer, is_answer=True, method=method.decode())
+            self._hold_back(len(content))
             with self._lock:
                 self.traffic.body_bytes += len(content)
+                self.traffic.spans.append((begin, time.monotonic()))
             if fault == "truncated" and len(content) > 1:
                 client.connection.sendall(answer + content[: len(content) // 2])
                 return
             client.connection.sendall(answer + content)
+
+    def _hold_back(self, count: int) -> None:
+        """Waits until a line of this bandwidth would have sent so many bytes more."""
+        with self._lock:
+            if not self.faults.bandwidth:
+                return
+            self._free_at = max(self._free_at, time.monotonic()) + count / self.faults.bandwidth
+            wait = self._free_at - time.monotonic()
+        time.sleep(wait)
 
     def _draw(self) -> str | None:
         value = self._random.random()
