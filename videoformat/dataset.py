@@ -346,7 +346,9 @@ class Dataset:
             frames: list[UInt8Array] = [np.empty(0, np.uint8)] * count
 
             def place(episode: int, camera: str, frame: int, rgb: UInt8Array) -> None:
-                for slot in slots[episode, camera, frame]:
+                first, *others = slots[episode, camera, frame]
+                frames[first] = np.ascontiguousarray(rgb)
+                for slot in others:
                     frames[slot] = rgb.copy()
 
             self._read(wanted, place, check_size(size))

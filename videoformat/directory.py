@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ from videoformat.errors import (
 __all__ = ["Directory", "EpisodeRows"]
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+
+# Episodes whose rows are kept once they have been compared; a hundred bytes or two each.
+_CHECKED_EPISODES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,7 @@ class EpisodeRows:
 
     def row_of(self, frame: int) -> int:
         """The row that holds a frame."""
-        at = int(np.searchsorted(self.first_frames, frame, side="right")) - 1
-        return self.first_row + at
+        return self.first_row + bisect_right(self.first_frames, frame) - 1
 
     def resolve(self, indices: Iterable[Any]) -> list[int]:
         """Frame indices as a caller gives them: integers, negative ones from the end.
@@ -108,6 +112,7 @@ class Directory:
         ends = self._first_frame + self._frame_count
         self.lengths: Int64Array = ends[self._starts[1:] - 1] if len(starts) else starts
         self.row_count = len(chunk_index)
+        self._checked = lru_cache(maxsize=_CHECKED_EPISODES)(self._check)
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -150,7 +155,9 @@ class Directory:
 
     def episode(self, episode: Any) -> EpisodeRows:
         """The rows of an episode. Raises ``CountMismatchError`` where they contradict each other."""
-        index = self.resolve(episode)
+        return self._checked(self.resolve(episode))
+
+    def _check(self, index: int) -> EpisodeRows:
         start, end = int(self._starts[index]), int(self._starts[index + 1])
         uid = self._uids[start].as_py()
         where = f"episode {index} ({uid!r})"

@@ -13,7 +13,10 @@ from videoformat.bitstream.nal import (
     split_annexb,
     split_length_prefixed,
     to_annexb,
+    to_length_prefixed,
     unescape,
+    write_avcc,
+    write_hvcc,
 )
 from videoformat.errors import BitstreamError
 
@@ -77,6 +80,7 @@ def test_byte_streams_without_a_start() -> None:
 @given(st.lists(st.binary(min_size=1, max_size=300), max_size=6), st.integers(2, 4))
 def test_length_prefixes(units: list[bytes], length_size: int) -> None:
     data = b"".join(len(unit).to_bytes(length_size, "big") + unit for unit in units)
+    assert to_length_prefixed(units, length_size) == data
     assert split_length_prefixed(data, length_size) == units
 
 
@@ -129,6 +133,41 @@ def test_hvcc() -> None:
     assert parse_hvcc(b"\0" + HVCC[1:]) == configuration
     with pytest.raises(BitstreamError, match="hvcC: configurationVersion is 2"):
         parse_hvcc(b"\2" + HVCC[1:])
+
+
+def test_written_avcc() -> None:
+    units = [bytes.fromhex(unit) for unit in ("6764001faa", "67cc", "68dd", "0605")]
+    # Profile, compatibility and level are the first SPS's; an SEI has no place in the record.
+    assert write_avcc(units, 3).hex() == "0164001ffee2" + "0005" + "6764001faa" + (
+        "0002" + "67cc" + "01" + "0002" + "68dd"
+    )
+    assert write_avcc([], 4).hex() == "01000000ffe000"
+    with pytest.raises(BitstreamError, match="avcC: 32 SPS and 0 PPS"):
+        write_avcc([b"\x67"] * 32, 4)
+
+
+def test_written_hvcc() -> None:
+    units = [bytes.fromhex(unit) for unit in ("4001", "4201", "4401", "4402", "4e01")]
+    assert write_hvcc(units, 4).hex() == "01" + "00" * 20 + "ff03" + (
+        "a000010002" + "4001" + "a100010002" + "4201" + "a200020002" + "4401" + "0002" + "4402"
+    )
+
+
+PARAMETER_SETS = st.lists(st.binary(min_size=3, max_size=40), max_size=6)
+
+
+@given(st.data(), st.integers(1, 4))
+def test_records_are_read_as_they_were_written(data, length_size: int) -> None:
+    for kinds, shift, write, parse in (
+        ((7, 8), 0, write_avcc, parse_avcc),
+        ((32, 33, 34), 1, write_hvcc, parse_hvcc),
+    ):
+        units = [
+            bytes([kind << shift]) + unit for kind in kinds for unit in data.draw(PARAMETER_SETS)
+        ]
+        record = parse(write(units, length_size))
+        assert list(record.nal_units) == units
+        assert record.length_size == length_size
 
 
 @given(st.binary(max_size=60), st.sampled_from([parse_avcc, parse_hvcc, split_annexb]))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from media.encoded_chunks import decoded_in_sequence, digest, encode, index_of, moving
 
+from videoformat.bitstream.nal import split_annexb, to_length_prefixed
 from videoformat.errors import DecodeError, UnsupportedStreamError
 from videoformat.index.pictures import PictureIndex
 from videoformat.media.decoder import ClosureDecoder
@@ -89,6 +90,22 @@ def test_only_wanted_pictures_are_yielded_with_the_tags_that_they_were_fed_with(
     assert sorted(found) == [1000, 1003]
     for tag, picture in found.items():
         assert digest(picture) == whole[encoded.access_units[tag - 1000][0]]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("length_size", [2, 3, 4])
+def test_units_behind_lengths_decode_as_they_are(profile: ProfileName, length_size: int) -> None:
+    encoded, index, whole = chunk(profile)
+    decoder = ClosureDecoder(encoded.codec, encoded.configuration, f"length{length_size}")
+    packets = [
+        (at, to_length_prefixed(split_annexb(unit), length_size))
+        for at, (_, unit) in enumerate(encoded.access_units)
+    ]
+    for _ in range(2):  # from group to group
+        found = dict(decoder.decode_group(packets, range(13)))
+        assert [digest(found[index.position_of[frame]]) for frame in range(13)] == whole
+    with pytest.raises(UnsupportedStreamError, match="framing: 'length5'"):
+        ClosureDecoder(encoded.codec, encoded.configuration, "length5")
 
 
 def test_nothing_fed_is_nothing_decoded() -> None:

@@ -71,6 +71,31 @@ def test_an_array_of_the_callers_is_filled(uri: Path, expected: np.ndarray[Any, 
     assert ds.read_frames(0, CAMERAS[0], [0, 1], out=single) is single
 
 
+@pytest.mark.parametrize("size", [None, (48, 64), (50, 33)])
+def test_what_is_returned_is_the_callers_own(
+    uri: Path, expected: np.ndarray[Any, Any], size: tuple[int, int] | None
+) -> None:
+    """Frames are handed over without a copy where they can be; no later read shows through."""
+    ds = vf.open(uri)
+    kept = [ds.read_frames(e, camera, [frame], size=size) for e, camera, frame in REQUESTS]
+    batches = [ds.read_batch([request], size=size) for request in REQUESTS]
+    stacks = [ds.read_batch([request], size=size, out="stack") for request in REQUESTS]
+    for request, one, (two,), three in zip(REQUESTS, kept, batches, stacks, strict=True):
+        again = ds.read_batch([request] * 2, size=size)
+        for frame in (one[0], two, three[0], *again):
+            assert frame.flags.writeable
+            assert frame.flags.c_contiguous
+            assert np.array_equal(frame, again[0])
+    if size is None:
+        assert np.array_equal(np.concatenate(kept), expected)
+    for array in (*kept, *stacks, *(batch[0] for batch in batches)):
+        array[:] = 7  # shared by two, a value of another
+    fresh = [ds.read_batch([request], size=size)[0] for request in REQUESTS]
+    for array in kept:
+        array[:] = 9
+    assert all(frame.max() > 9 for frame in fresh)
+
+
 @pytest.mark.parametrize(
     "out",
     [

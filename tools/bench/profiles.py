@@ -30,7 +30,7 @@ from cold_reads import BareDecoder, Closure
 from machine import describe, sentence
 
 import videoformat as vf
-from videoformat.bitstream.codecs import decoder_prefix
+from videoformat.bitstream.codecs import decoder_setup
 from videoformat.index.schema import media_columns
 from videoformat.media.color import luma
 from videoformat.media.gop import PROFILES
@@ -77,7 +77,7 @@ def in_memory(dataset: vf.Dataset, episode: int, frames: list[int]) -> list[tupl
     for chunk in plan.chunks:
         index = chunk.index
         stream = index.stream
-        prefix = decoder_prefix(stream.codec, stream.configuration)
+        _, prefix = decoder_setup(stream.codec, stream.configuration, stream.framing)
         for group in chunk.plan.groups:
             ranges = [(chunk.row, index.offset[at], index.size[at]) for at in group]
             units = dataset._table.read_ranges(column, ranges)  # noqa: SLF001

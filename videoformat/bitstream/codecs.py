@@ -18,6 +18,9 @@ from videoformat.bitstream.nal import (
     split_annexb,
     split_length_prefixed,
     to_annexb,
+    to_length_prefixed,
+    write_avcc,
+    write_hvcc,
 )
 from videoformat.bitstream.picture import PictureIndexer
 from videoformat.errors import UnsupportedStreamError
@@ -25,7 +28,7 @@ from videoformat.errors import UnsupportedStreamError
 __all__ = [
     "INDEXERS",
     "byte_stream",
-    "decoder_prefix",
+    "decoder_setup",
     "make_indexer",
     "make_nal_indexer",
     "make_rewriter",
@@ -110,25 +113,39 @@ def nal_unit_splitter(framing: str) -> Callable[[bytes], list[bytes]]:
     """
     if framing == "annexb":
         return split_annexb
+    size = _length_size(framing)
+    return lambda unit: split_length_prefixed(unit, size)
+
+
+def _length_size(framing: str) -> int:
     size = _LENGTH_SIZES.get(framing)
     if size is None:
         raise UnsupportedStreamError(
             "framing", f"{framing!r}, expected annexb, obu or one of {', '.join(_LENGTH_SIZES)}"
         )
-    return lambda unit: split_length_prefixed(unit, size)
+    return size
 
 
-def decoder_prefix(codec: str, configuration: bytes) -> bytes:
-    """What a decoder must be given in band before the first picture of a group.
+def decoder_setup(codec: str, configuration: bytes, framing: str) -> tuple[bytes, bytes]:
+    """What a decoder is given for stored access units as they are, without converting any.
 
-    AV1: the sequence header. H.264: the encoder's version SEI, by which decoders know whose faults
-    to work around. HEVC: nothing.
+    The first is its extradata: for NAL units behind lengths a configuration record, which tells a
+    decoder of them. The second comes in band before the first picture of a group: in AV1 the
+    sequence header, in H.264 the encoder's version SEI, by which decoders know whose faults to work
+    around. Raises ``UnsupportedStreamError`` for a framing that is not known.
     """
     if codec == "av1":
-        return Av1Indexer(configuration).sequence_header_obu
-    if codec == "h264" and configuration[:1] != b"\1":
-        return to_annexb(nal for nal in split_annexb(configuration) if nal[0] & 31 == _H264_SEI)
-    return b""
+        # libdav1d takes no OBUs as extradata.
+        return b"", Av1Indexer(configuration).sequence_header_obu
+    if configuration[:1] == b"\1":
+        return configuration, b""
+    nal_units = split_annexb(configuration)
+    version = [unit for unit in nal_units if codec == "h264" and unit[0] & 31 == _H264_SEI]
+    if framing == "annexb":
+        return configuration, to_annexb(version)
+    size = _length_size(framing)
+    write = write_avcc if codec == "h264" else write_hvcc
+    return write(nal_units, size), to_length_prefixed(version, size)
 
 
 def resets_decoding(codec: str, nal_units: Iterable[bytes]) -> bool:

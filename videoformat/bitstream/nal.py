@@ -20,7 +20,10 @@ __all__ = [
     "split_annexb",
     "split_length_prefixed",
     "to_annexb",
+    "to_length_prefixed",
     "unescape",
+    "write_avcc",
+    "write_hvcc",
 ]
 
 _START_CODE = re.compile(rb"\x00\x00\x01")
@@ -82,6 +85,11 @@ def split_length_prefixed(data: bytes, length_size: int) -> list[bytes]:
 def to_annexb(nal_units: Iterable[bytes]) -> bytes:
     """NAL units in byte stream format, each after a four-byte start code."""
     return b"".join(b"\0\0\0\1" + unit for unit in nal_units)
+
+
+def to_length_prefixed(nal_units: Iterable[bytes], length_size: int) -> bytes:
+    """NAL units each after its big-endian length."""
+    return b"".join(len(unit).to_bytes(length_size, "big") + unit for unit in nal_units)
 
 
 def unescape(data: bytes) -> bytes:
@@ -149,3 +157,37 @@ def parse_hvcc(data: bytes) -> CodecConfiguration:
         for _ in range(record.integer(2, "numNalus")):
             nal_units.append(record.take(record.integer(2, "nalUnitLength"), "nalUnit"))
     return CodecConfiguration(tuple(unit for unit in nal_units if unit), length_size)
+
+
+def write_avcc(nal_units: Iterable[bytes], length_size: int) -> bytes:
+    """An ``AVCDecoderConfigurationRecord`` with the parameter sets among some NAL units.
+
+    Profile and level are those of the first SPS. What the record says of chroma and depth is left
+    out, as by writers that predate it; decoders take it from the SPS.
+    """
+    units = list(nal_units)
+    sets = [[unit for unit in units if unit[0] & 31 == kind] for kind in (7, 8)]
+    if len(sets[0]) > 31 or len(sets[1]) > 255:
+        raise BitstreamError(
+            f"avcC: {len(sets[0])} SPS and {len(sets[1])} PPS, expected at most 31 and 255"
+        )
+    profile = (*(unit[1:4] for unit in sets[0]), bytes(3))[0]
+    parts = [b"\1", profile.ljust(3, b"\0"), bytes([0xFC | length_size - 1])]
+    for mask, of_kind in zip((0xE0, 0), sets, strict=True):
+        parts += [bytes([mask | len(of_kind)]), to_length_prefixed(of_kind, 2)]
+    return b"".join(parts)
+
+
+def write_hvcc(nal_units: Iterable[bytes], length_size: int) -> bytes:
+    """An ``HEVCDecoderConfigurationRecord`` with the parameter sets among some NAL units.
+
+    What it says of profile, level and formats is left zero: decoders take it from the SPS.
+    """
+    units = list(nal_units)
+    kinds = (32, 33, 34)
+    parts = [b"\1", bytes(20), bytes([0xFC | length_size - 1, len(kinds)])]
+    for kind in kinds:
+        of_kind = [unit for unit in units if unit[0] >> 1 & 63 == kind]
+        parts += [bytes([0x80 | kind]), len(of_kind).to_bytes(2, "big")]
+        parts.append(to_length_prefixed(of_kind, 2))
+    return b"".join(parts)

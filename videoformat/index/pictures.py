@@ -123,7 +123,8 @@ class PictureIndex:
     ``frame_index`` counts in the episode and is None for a picture that is never shown; ``offset``
     and ``size`` are bytes within the chunk's media; ``references`` are positions in this index.
     ``position_of`` maps a frame to its picture; ``references_before[n]`` counts the reference
-    pictures among the first ``n``; ``earliest`` is the first picture of each one's closure.
+    pictures among the first ``n``; ``earliest`` is the first picture of each one's closure;
+    ``random_access_points`` are the positions of such pictures, ascending.
     """
 
     key: ChunkKey
@@ -142,6 +143,7 @@ class PictureIndex:
     position_of: dict[int, int] = field(init=False, repr=False, compare=False)
     references_before: tuple[int, ...] = field(init=False, repr=False, compare=False)
     earliest: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    random_access_points: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         columns = [getattr(self, name) for name in _PICTURE_FIELDS]
@@ -169,6 +171,8 @@ class PictureIndex:
         for at, references in enumerate(self.references):
             earliest.append(min((earliest[reference] for reference in references), default=at))
         object.__setattr__(self, "earliest", tuple(earliest))
+        points = tuple([at for at, is_point in enumerate(self.is_random_access) if is_point])
+        object.__setattr__(self, "random_access_points", points)
 
     @property
     def _where(self) -> str:

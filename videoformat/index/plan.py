@@ -148,8 +148,9 @@ def group_pictures(index: PictureIndex, closed: Sequence[int]) -> tuple[tuple[in
     return tuple(groups)
 
 
-def _sequential_start(index: PictureIndex, points: list[int], target: int) -> int:
+def _sequential_start(index: PictureIndex, target: int) -> int:
     """The last random access point from which a decoder returns a picture and what it needs."""
+    points = index.random_access_points
     at = bisect_right(points, index.earliest[target]) - 1
     if at < 0:
         raise StructureError(
@@ -231,10 +232,9 @@ def _can_rewrite(index: PictureIndex, closed: Sequence[int]) -> bool:
 
 def _by_start(index: PictureIndex, targets: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Targets by the random access point that they are decoded from, both ascending."""
-    points = [at for at, is_point in enumerate(index.is_random_access) if is_point]
     found: dict[int, list[int]] = {}
     for target in targets:
-        found.setdefault(_sequential_start(index, points, target), []).append(target)
+        found.setdefault(_sequential_start(index, target), []).append(target)
     return sorted(found.items())
 
 

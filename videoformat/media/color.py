@@ -261,7 +261,9 @@ class RgbConverter:
         width: int,
         size: tuple[int, int] | None = None,
     ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """A decoded picture as uint8 [height, width, 3]: a view that the caller copies from.
+        """A decoded picture as uint8 [height, width, 3], in memory of its own.
+
+        That is a view of FFmpeg's frame, whose lines may be padded; it keeps the frame alive.
 
         ``size`` is (height, width) to scale to: in one pass from the coded samples, averaging over
         areas where it gets smaller, bilinear where it grows.
@@ -282,15 +284,21 @@ class RgbConverter:
             full = np.ascontiguousarray(self._view(self._plain(frame), height, width))
             frame = av.VideoFrame.from_ndarray(full, format="rgb24")
         grows = size[0] * size[1] > height * width
+        # Scaled into planes, swscale rounds to the nearest value; into packed RGB it cuts off, which
+        # makes frames darker by a level and a half, and takes half as long again.
         scaled = self._scaler.reformat(
             frame,
             width=size[1],
             height=size[0],
-            format="rgb24",
+            format="gbrp",
             interpolation=Interpolation.BILINEAR if grows else Interpolation.AREA,
             threads=1,
         )
-        return self._view(scaled, *size)
+        green, blue, red = map(_samples, scaled.planes)
+        rgb = np.empty((*size, 3), np.uint8)
+        for channel, samples in enumerate((red, green, blue)):
+            rgb[..., channel] = samples
+        return rgb
 
     def _plain(self, frame: av.VideoFrame) -> av.VideoFrame:
         return self._reformatter.reformat(frame, format="rgb24", threads=1)
@@ -300,8 +308,9 @@ class RgbConverter:
     ) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """The top left part of an RGB frame's samples, without a copy.
 
-        The frame is kept until the next one: freed together with the caller's copy, its memory would
-        go back to the system and come again page by page, which takes longer than the conversion.
+        The frame is kept until the next one: freed together with a copy of the caller's, its memory
+        would go back to the system and come again page by page, which takes longer than the
+        conversion.
         """
         self._kept = frame
         plane = frame.planes[0]

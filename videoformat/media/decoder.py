@@ -9,13 +9,12 @@ size and pixel format that the chunk promises, exactly once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import av
 import av.error
 
-from videoformat.bitstream.codecs import byte_stream, decoder_prefix
+from videoformat.bitstream.codecs import decoder_setup
 from videoformat.errors import DecodeError, UnsupportedStreamError
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ __all__ = ["DECODERS", "ClosureDecoder", "DecodedPicture"]
 
 # dav1d, since FFmpeg's own AV1 decoder only works with hardware.
 DECODERS = {"h264": "h264", "hevc": "hevc", "av1": "libdav1d"}
-_TIME_BASE = Fraction(1, 1)
 
 DecodedPicture: TypeAlias = av.VideoFrame
 
@@ -56,11 +54,9 @@ class ClosureDecoder:
             # Where the stream does not say how far pictures are reordered, wait for as long as its
             # level allows: FFmpeg would else learn it by dropping pictures that come too late.
             self._context.options = {"strict": "strict"}
-        # libdav1d takes no OBUs as extradata; the sequence header comes in band.
-        if configuration and codec != "av1":
-            self._context.extradata = configuration
-        self._prefix = decoder_prefix(codec, configuration)
-        self._byte_stream = byte_stream(framing)
+        extradata, self._prefix = decoder_setup(codec, configuration, framing)
+        if extradata:
+            self._context.extradata = extradata
         self.key = (codec, configuration, framing)
         self.codec = codec
 
@@ -110,15 +106,17 @@ class ClosureDecoder:
     ) -> Iterator[tuple[int, av.VideoFrame]]:
         """Feeds packets, drains and flushes. ``fed`` takes the positions of those that are fed."""
         prefix = self._prefix
+        decode = self._context.decode
         try:
             for position, data in packets:
-                packet = av.Packet(prefix + self._byte_stream(data))
+                packet = av.Packet(prefix + data if prefix else data)
                 prefix = b""
-                packet.pts = packet.dts = position
-                packet.time_base = _TIME_BASE
+                packet.pts = position
                 fed.add(position)
-                yield from self._tagged(self._context.decode(packet))
-            yield from self._tagged(self._context.decode(None))
+                for frame in decode(packet):
+                    yield self._tag(frame), frame
+            for frame in decode(None):
+                yield self._tag(frame), frame
         except av.error.FFmpegError as error:
             raise DecodeError(
                 f"the {self.codec} decoder refused one of the pictures {sorted(fed)}: {error}"
@@ -126,8 +124,7 @@ class ClosureDecoder:
         finally:
             self._context.flush_buffers()
 
-    def _tagged(self, frames: list[av.VideoFrame]) -> Iterator[tuple[int, av.VideoFrame]]:
-        for frame in frames:
-            if frame.pts is None:
-                raise DecodeError(f"the {self.codec} decoder returned a picture without its tag")
-            yield frame.pts, frame
+    def _tag(self, frame: av.VideoFrame) -> int:
+        if frame.pts is None:
+            raise DecodeError(f"the {self.codec} decoder returned a picture without its tag")
+        return frame.pts

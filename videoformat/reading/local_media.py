@@ -52,7 +52,7 @@ class _OpenFile:
 
     __slots__ = ("descriptor", "size")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self.size = os.fstat(self.descriptor).st_size
 
@@ -66,8 +66,8 @@ class LocalMedia:
     """Reads ranges of blobs of a local table. Safe to use from several threads, and after a fork."""
 
     def __init__(self, root: Path) -> None:
-        self._data = root / "data"
-        self._files: OrderedDict[Path, _OpenFile] = OrderedDict()
+        self._data = str(root / "data")
+        self._files: OrderedDict[str, _OpenFile] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(
@@ -79,8 +79,7 @@ class LocalMedia:
         """
         name = f"{place.blob_id:032b}"[::-1] + ".blob"
         for data_file in data_files:
-            path = self._data / data_file.removesuffix(".lance") / name
-            opened = self._open(path)
+            opened = self._open(f"{self._data}/{data_file.removesuffix('.lance')}/{name}")
             if opened is None or opened.size < place.position + place.size:
                 continue
             parts = []
@@ -94,7 +93,7 @@ class LocalMedia:
             return parts
         return None
 
-    def _open(self, path: Path) -> _OpenFile | None:
+    def _open(self, path: str) -> _OpenFile | None:
         with self._lock:
             opened = self._files.get(path)
             if opened is not None:

@@ -134,8 +134,9 @@ class Reader:
     ) -> None:
         """Fetches and decodes a plan; ``place`` takes (episode, camera, frame, RGB) as they come.
 
-        What ``place`` is given is a view that it copies from; it may be called from several threads
-        at once. ``size`` is (height, width) to scale to, None for a frame's own.
+        What ``place`` is given is its own to keep, and may be a view with padded lines; it may be
+        called from several threads at once. ``size`` is (height, width) to scale to, None for a
+        frame's own.
         """
         fetched = self.fetch(plan, report)
         tasks = [
@@ -144,15 +145,16 @@ class Reader:
             for step in chunk.plan.steps
         ]
 
+        if self.options.decode_threads == 1 or len(tasks) < 2:
+            for task in tasks:
+                self._read_step(*task, place, size, report)
+            return
+
         def run(task: tuple[ChunkRead, Group, list[bytes]]) -> ReadReport:
             own = ReadReport()
             self._read_step(*task, place, size, own)
             return own
 
-        if self.options.decode_threads == 1 or len(tasks) < 2:
-            for task in tasks:
-                report.add(run(task))
-            return
         for own in self._executor().map(run, tasks):
             report.add(own)
 

@@ -75,6 +75,16 @@ class Stack:
                 f"episode {episode}, camera {camera!r}, frame {frame}: a frame of {rgb.shape} where "
                 f"{self._shape[1:]} is expected"
             )
+        if self._shape[0] == 1 and self._adopt(rgb):
+            return
         out = self.array()
         for slot in self._slots[episode, camera, frame]:
             out[slot] = rgb
+
+    def _adopt(self, rgb: UInt8Array) -> bool:
+        """Takes a frame for the whole array, without a copy, where it can be just that."""
+        with self._lock:
+            if self._out is not None or not rgb.flags.c_contiguous:
+                return False
+            self._out = rgb[np.newaxis]
+            return True
