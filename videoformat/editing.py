@@ -116,8 +116,9 @@ def undelete(
 
     An episode comes back with its identity. Its ordinal may be another than before: what was
     stored apart from all that was kept comes back at the end. Raises ``DatasetNotFoundError`` where
-    the version is gone, ``DataError`` where a compaction moved the rows around them (``subset`` of
-    the old version copies them then), ``ConflictError`` where another writer got in between.
+    the version is gone, ``DataError`` where nothing can come back: a column was added since, or an
+    episode's rows would part (``subset`` of the old version copies them then), ``ConflictError``
+    where another writer got in between.
     """
     older = Table.open(uri, storage_options=storage_options, version=version)
     table = Table.open(uri, storage_options=storage_options)
@@ -130,8 +131,9 @@ def undelete(
     newest, lost = table.bring_back(older.version, gone)
     if lost == gone:
         raise DataError(
-            f"{table.uri}: {len(gone)} episodes of version {older.version} lie among rows that a "
-            "compaction has moved since; subset copies them from that version"
+            f"{table.uri}: {len(gone)} episodes of version {older.version} lie in files that no "
+            "longer fit, since columns were added or some of their rows were moved; subset copies "
+            "them from that version"
         )
     back = tuple(uid for uid in lengths if uid in gone - lost)
     return EditReport(table.uri, newest.version, back, sum(lengths[uid] for uid in back))

@@ -1,5 +1,6 @@
 """Episodes are deleted without moving anything, and come back."""
 
+import datetime as dt
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import whole
 from small_dataset import CAMERAS, scene, write_dataset
 
 import videoformat as vf
+from videoformat import appending
 from videoformat.errors import (
     DataError,
     DatasetNotFoundError,
@@ -101,15 +103,68 @@ def test_undelete_in_a_fragment_keeps_the_order(uri: Path) -> None:
     assert list(whole.episodes(uri).items()) == list(before.items())
 
 
-def test_what_a_compaction_moved_apart_is_refused_by_name(uri: Path) -> None:
+def test_what_a_compaction_moved_apart_comes_back_without_its_neighbours(uri: Path) -> None:
     vf.vacuum(uri)
-    version = vf.open(uri).version
+    before, version = whole.episodes(uri), vf.open(uri).version
     vf.delete_episodes(uri, [1])
     vf.vacuum(uri)
+    assert vf.undelete(uri, version).frames == LENGTHS[1]
+    assert whole.episodes(uri) == before
+    assert vf.open(uri).num_frames == sum(LENGTHS)
+    vf.vacuum(uri, older_than=dt.timedelta(0))
+    assert whole.episodes(uri) == before
+    assert verify(uri, decode=True).ok
+
+
+def test_a_row_that_has_been_copied_elsewhere_does_not_come_back_twice(
+    uri: Path, tmp_path: Path
+) -> None:
+    """It lies in the same fragment as what comes back, and in another one since a merge."""
+    vf.subset(uri, tmp_path / "donor.vf", [1])
+    vf.vacuum(uri)
+    before, version = whole.episodes(uri), vf.open(uri).version
+    vf.delete_episodes(uri, [0, 1, 2])
+    vf.merge([tmp_path / "donor.vf"], uri)
+    assert vf.undelete(uri, version).frames == LENGTHS[0] + LENGTHS[2]
+    assert sorted(vf.open(uri).directory.uids()) == sorted(before)
+    assert whole.episodes(uri) == before
+    assert verify(uri, decode=True).ok
+
+
+def test_what_lacks_a_column_by_now_is_refused_by_name(uri: Path) -> None:
+    version = vf.open(uri).version
+    vf.delete_episodes(uri, [1])
+    vf.add_feature(uri, "reward", {"dtype": "float32", "shape": (1,)}, [0.0] * 18)
     left = whole.episodes(uri)
     with pytest.raises(DataError, match=r"1 episodes of version .* subset copies them"):
         vf.undelete(uri, version)
     assert whole.episodes(uri) == left
+
+
+def test_an_episode_whose_rows_would_part_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first row shares a fragment with another episode, the others have one of their own."""
+    uri = tmp_path / "parted.vf"
+    write_dataset(uri, lengths=(2,), chunk_frames=4)
+    writer = vf.create(
+        uri, mode="append", episodes_per_append=2, chunk_bounds=vf.ChunkBounds(frames=4)
+    )
+    with writer:
+        for length in (3, 12):
+            for frame in range(length):
+                monkeypatch.setattr(appending, "SPILL_BYTES", 1 if length > 3 else 2**20)
+                images = {key: scene(7, at, frame) for at, key in enumerate(CAMERAS)}
+                writer.add_frame({**images, "action": np.zeros(2, np.float32), "task": "more"})
+            writer.save_episode()
+    monkeypatch.undo()
+    version, before = vf.open(uri).version, whole.episodes(uri)
+    vf.delete_episodes(uri, [2])
+    append(uri)
+    with pytest.raises(DataError, match=r"1 episodes of version .* subset copies them"):
+        vf.undelete(uri, version)
+    vf.subset(uri, tmp_path / "copy.vf", [2], version=version)
+    assert list(whole.episodes(tmp_path / "copy.vf").values()) == list(before.values())[2:]
 
 
 def test_undelete_of_a_version_that_is_gone(uri: Path) -> None:

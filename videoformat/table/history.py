@@ -21,6 +21,7 @@ __all__ = [
     "clean_up",
     "compact",
     "fragments_with",
+    "uid_filter",
     "version_at",
     "version_facts",
 ]
@@ -116,34 +117,65 @@ def fragments_with(
 ) -> tuple[list[Any], frozenset[str]]:
     """The fragments of the newest version with rows of an older one back in them.
 
-    ``gone`` are the ``episode_uid`` that the older version has and the newest has not. Returns the
-    fragments, and those of ``gone`` that cannot come back: a compaction moved what lay beside them.
-    A fragment that is gone altogether comes back at the end, as Lance wants it.
+    ``gone`` are the ``episode_uid`` that the older version has and the newest has not; no other row
+    comes back, also where one lies in the same fragment and has been copied elsewhere since. Returns
+    the fragments, and those of ``gone`` that cannot come back: columns were added since, and what
+    lacks them was compacted. A fragment that is gone altogether comes back at the end, as Lance wants
+    it.
     """
-    now = {item.fragment_id: item.metadata for item in dataset.get_fragments()}
-    lost: set[str] = set()
+    now = {item.fragment_id: item for item in dataset.get_fragments()}
+    then = [(fragment, _uids(fragment)) for fragment in older.get_fragments()]
+    then = [(fragment, uids) for fragment, uids in then if uids & gone]
+    at_its_place: set[str] = set()
+    at_the_end: set[str] = set()
+    for fragment, uids in then:
+        (at_its_place if fragment.fragment_id in now else at_the_end).update(uids & gone)
+    # Columns that were added since are missing there; an episode's rows must not part either.
+    lost = at_the_end if not dataset.schema.equals(older.schema) else at_the_end & at_its_place
+    coming = gone - lost
+    stay = {number: item.metadata for number, item in now.items()}
     back: list[Any] = []
-    for fragment in older.get_fragments():
-        rows = fragment.to_table(columns=["episode_uid"])
-        uids = frozenset(rows.column("episode_uid").to_pylist())
-        if not uids & gone:
+    for fragment, uids in then:
+        if not uids & coming:
             continue
         mine = now.get(fragment.fragment_id)
+        wanted = uids & coming if mine is None else uids & (coming | _uids(mine))
+        metadata = _with_rows_of(fragment, uids, wanted)
         if mine is not None:
             # The newest files, which may have columns that the older version lacked.
-            now[fragment.fragment_id] = replace(mine, deletion_file=fragment.metadata.deletion_file)
-        elif uids <= gone and dataset.schema.equals(older.schema):
+            stay[fragment.fragment_id] = replace(
+                mine.metadata, deletion_file=metadata.deletion_file
+            )
+        else:
             back.append(
                 replace(
-                    fragment.metadata,
+                    metadata,
                     row_id_meta=None,
                     created_at_version_meta=None,
                     last_updated_at_version_meta=None,
                 )
             )
-        else:
-            lost |= uids & gone
-    return [*now.values(), *back], frozenset(lost)
+    return [*stay.values(), *back], frozenset(lost)
+
+
+def _uids(fragment: Any) -> frozenset[str]:
+    return frozenset(fragment.to_table(columns=["episode_uid"]).column("episode_uid").to_pylist())
+
+
+def _with_rows_of(fragment: Any, uids: frozenset[str], wanted: frozenset[str]) -> Any:
+    """The fragment's description without the rows of other episodes: one more file says which."""
+    if uids <= wanted:
+        return fragment.metadata
+    return fragment.delete(uid_filter(sorted(uids - wanted)))
+
+
+def uid_filter(uids: Sequence[str]) -> str:
+    """What selects the rows of some episodes; any text is only ever a value."""
+    return f"episode_uid IN ({', '.join(_quoted(uid) for uid in uids)})"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def compact(

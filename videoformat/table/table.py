@@ -324,10 +324,9 @@ class Table:
         Against the newest version, whatever others do meanwhile: episodes that are not in it any
         more are no error. Raises ``ConflictError`` where others keep rewriting the same rows.
         """
-        quoted = ", ".join("'" + uid.replace("'", "''") + "'" for uid in uids)
         with lance_errors(self.uri, "deleting episodes"):
             dataset = self._newest()
-            dataset.delete(f"episode_uid IN ({quoted})")
+            dataset.delete(history.uid_filter(uids))
         return self.latest()
 
     def bring_back(self, version: int, uids: frozenset[str]) -> tuple[Table, frozenset[str]]:
