@@ -28,6 +28,7 @@ NAMES = [
     "ReadPlan",
     "ReadReport",
     "RecoverReport",
+    "Star",
     "VacuumReport",
     "VideoFormatError",
     "Writer",

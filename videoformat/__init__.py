@@ -17,6 +17,7 @@ from videoformat.errors import VideoFormatError
 from videoformat.export import ExportReport, export
 from videoformat.media.episode import ChunkBounds
 from videoformat.media.gop import DDRA
+from videoformat.media.star import Star
 from videoformat.merging import CopyReport, merge, split, subset
 from videoformat.reading import ReadOptions, ReadPlan, ReadReport
 from videoformat.recover import RecoverReport, recover
@@ -35,6 +36,7 @@ __all__ = [
     "ReadPlan",
     "ReadReport",
     "RecoverReport",
+    "Star",
     "VacuumReport",
     "VideoFormatError",
     "Writer",

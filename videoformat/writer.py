@@ -33,6 +33,8 @@ from videoformat.index.schema import KNOWN_WRITER_FLAGS, DatasetInfo
 from videoformat.index.values import FrameValues, check_image, check_keys, check_value
 from videoformat.media.episode import ChunkBounds, EncodedFrames, EpisodeEncoder, TimedPicture
 from videoformat.media.gop import DDRA
+from videoformat.media.star import Star
+from videoformat.media.structures import Structure
 from videoformat.table import Table
 
 __all__ = ["Writer", "create"]
@@ -43,7 +45,7 @@ def create(
     *,
     fps: float | None = None,
     features: Mapping[str, Any] | None = None,
-    video: DDRA | None = None,
+    video: Structure | None = None,
     mode: Literal["create", "append"] = "create",
     robot_type: str | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -107,8 +109,10 @@ def _check_choices(
     video: object, episodes_per_append: object, chunk_bounds: object, encoder_threads: object
 ) -> None:
     """How a writer is to work; checked before anything is made."""
-    if video is not None and not isinstance(video, DDRA):
-        raise InvalidArgumentError(f"video is {video!r}, expected vf.DDRA(...) or None")
+    if video is not None and not isinstance(video, DDRA | Star):
+        raise InvalidArgumentError(
+            f"video is {video!r}, expected vf.DDRA(...), vf.Star(...) or None"
+        )
     if chunk_bounds is not None and not isinstance(chunk_bounds, ChunkBounds):
         raise InvalidArgumentError(
             f"chunk_bounds is {chunk_bounds!r}, expected vf.ChunkBounds(...) or None"
@@ -171,7 +175,7 @@ class Writer:
         self,
         table: Table,
         *,
-        video: DDRA | None = None,
+        video: Structure | None = None,
         episodes_per_append: int = 1,
         chunk_bounds: ChunkBounds | None = None,
         encoder_threads: int | None = None,

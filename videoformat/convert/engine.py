@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from videoformat.convert.lerobot import LeRobotConversion
 from videoformat.convert.native import IndexedFiles
@@ -21,7 +21,9 @@ from videoformat.convert.video_files import VideoFilesConversion
 from videoformat.errors import DatasetNotFoundError, InvalidArgumentError
 from videoformat.index.schema import DatasetInfo
 from videoformat.media.episode import ChunkBounds
-from videoformat.media.gop import DDRA, PROFILES, ProfileName
+from videoformat.media.gop import DDRA
+from videoformat.media.star import Star
+from videoformat.media.structures import STRUCTURE_NAMES, Structure, named_structure
 from videoformat.table import Table
 
 __all__ = ["convert", "open_source"]
@@ -49,7 +51,7 @@ def convert(
     source: str | os.PathLike[str],
     uri: str | os.PathLike[str],
     *,
-    video: DDRA | str | None = None,
+    video: Structure | str | None = None,
     storage_options: Mapping[str, str] | None = None,
     workers: int | None = None,
     episodes: Iterable[int] | None = None,
@@ -58,8 +60,8 @@ def convert(
 ) -> ConvertReport:
     """Converts a LeRobot dataset (v2.0, v2.1, v3.0) or video files.
 
-    ``video`` says how: ``DDRA(...)`` or the name of one of its profiles re-encodes (default:
-    ``DDRA()``); ``"native"`` keeps every H.264, HEVC or AV1 picture as it is;
+    ``video`` says how: ``DDRA(...)`` or the name of one of its profiles, ``Star(...)``, ``"star"``
+    or ``"star-h264"`` re-encodes (default: ``DDRA()``); ``"native"`` keeps every H.264, HEVC or AV1 picture as it is;
     ``"reference"`` stores no media at all and points into the source's files, which then must stay
     as they are (any container that keeps pictures in one piece, so no transport streams; readers
     say with ``allowed_sources`` which files they follow).
@@ -76,7 +78,7 @@ def convert(
     count = workers if workers is not None else os.cpu_count() or 1
     if count < 1:
         raise InvalidArgumentError(f"workers is {workers}, expected at least 1")
-    indexed = None if isinstance(structure, DDRA) else IndexedFiles()
+    indexed = IndexedFiles() if isinstance(structure, str) else None
     origin = open_source(source, indexed)
     begin = time.monotonic()
     table = _open_target(origin, uri, structure, storage_options)
@@ -105,17 +107,17 @@ def convert(
     )
 
 
-def _structure(video: DDRA | str | None) -> DDRA | str:
+def _structure(video: Structure | str | None) -> Structure | str:
     """The reference structure to encode, or how the pictures are kept as they are."""
-    if video is None or isinstance(video, DDRA):
+    if video is None or isinstance(video, DDRA | Star):
         return video or DDRA()
     if video in (NATIVE, REFERENCE):
         return video
-    if isinstance(video, str) and video in PROFILES:
-        return DDRA(profile=cast("ProfileName", video))
+    if isinstance(video, str) and video in STRUCTURE_NAMES:
+        return named_structure(video)
     raise InvalidArgumentError(
-        f"video is {video!r}, expected vf.DDRA(...), {NATIVE!r}, {REFERENCE!r} or one of "
-        f"{', '.join(PROFILES)}"
+        f"video is {video!r}, expected vf.DDRA(...), vf.Star(...), {NATIVE!r}, {REFERENCE!r} or one of "
+        f"{', '.join(STRUCTURE_NAMES)}"
     )
 
 
@@ -134,14 +136,14 @@ def _choose(origin: ConversionSource, episodes: Iterable[int] | None) -> dict[in
 def _open_target(
     origin: ConversionSource,
     uri: str | os.PathLike[str],
-    structure: DDRA | str,
+    structure: Structure | str,
     storage_options: Mapping[str, str] | None,
 ) -> Table:
     """The table to append to: a new one, or the one that an earlier run of this began."""
     made_by: dict[str, Any] = {
         "kind": origin.kind,
         "fingerprint": origin.fingerprint,
-        "video": structure.describe() if isinstance(structure, DDRA) else structure,
+        "video": structure if isinstance(structure, str) else structure.describe(),
     }
     if not Table.exists(uri, storage_options=storage_options):
         facts = origin.info

@@ -24,7 +24,7 @@ from videoformat.errors import CountMismatchError, DataError, UnsupportedStreamE
 from videoformat.index.frame_rate import frame_rate
 from videoformat.index.rows import EpisodeFacts, chunk_row
 from videoformat.media.episode import ChunkBounds, EncodedFrames, EpisodeEncoder
-from videoformat.media.gop import DDRA
+from videoformat.media.structures import Structure
 from videoformat.table import Table
 
 __all__ = ["REFERENCE", "ConversionRun"]
@@ -62,7 +62,7 @@ class ConversionRun:
         self,
         origin: ConversionSource,
         table: Table,
-        structure: DDRA | str,
+        structure: Structure | str,
         bounds: ChunkBounds,
         workers: int,
         todo: dict[int, int],
@@ -172,7 +172,7 @@ class ConversionRun:
         first: EncodedFrames | None = None
         chunks = (
             self._encoded_chunks(self.structure, episode, uid)
-            if isinstance(self.structure, DDRA)
+            if not isinstance(self.structure, str)
             else native_chunks(
                 self.files,
                 self.origin,
@@ -185,7 +185,7 @@ class ConversionRun:
         for chunk in chunks:
             if self.shared.cancelled.is_set():
                 raise _CancelledError
-            if not isinstance(self.structure, DDRA):
+            if isinstance(self.structure, str):
                 self.shared.add(chunk.key.frame_count, 0)
             self.shared.add(0, chunk.byte_count)
             if chunk.key.chunk_index == 0:
@@ -198,7 +198,7 @@ class ConversionRun:
         return buffer.finish(uid, episode.length, self._row(first, values, facts))
 
     def _encoded_chunks(
-        self, structure: DDRA, episode: SourceEpisode, uid: str
+        self, structure: Structure, episode: SourceEpisode, uid: str
     ) -> Iterator[EncodedFrames]:
         info = self.table.info
         encoder = EpisodeEncoder(

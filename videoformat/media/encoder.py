@@ -25,8 +25,8 @@ __all__ = ["ChunkEncoder", "EncodedChunk"]
 class EncodedChunk:
     """What an encoder made of one chunk's frames.
 
-    ``access_units`` are in decode order, each with its picture's rank in presentation order; byte
-    stream format (annex B). ``configuration`` holds the parameter sets.
+    ``access_units`` are in decode order, each with its picture's rank in presentation order.
+    ``configuration`` holds the parameter sets.
     """
 
     codec: str
@@ -35,6 +35,7 @@ class EncodedChunk:
     color: Color
     configuration: bytes
     access_units: tuple[tuple[int, bytes], ...]
+    framing: str = "annexb"
 
 
 class ChunkEncoder:

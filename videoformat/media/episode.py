@@ -20,8 +20,14 @@ from videoformat.media.color import (
     picture_of,
     rgb_to_picture,
 )
-from videoformat.media.encoder import ChunkEncoder, EncodedChunk
-from videoformat.media.gop import DDRA, DDRA_CLOSURE_BOUND, check_ddra
+from videoformat.media.encoder import EncodedChunk
+from videoformat.media.structures import (
+    Structure,
+    check_structure,
+    make_encoder,
+    name_of,
+    promised_bound,
+)
 
 if TYPE_CHECKING:
     import av
@@ -96,12 +102,17 @@ class _CameraChunk:
     """The encoder of one camera for the chunk that is open."""
 
     def __init__(
-        self, camera: Feature, structure: DDRA, rate: Fraction, first: TimedPicture, threads: int
+        self,
+        camera: Feature,
+        structure: Structure,
+        rate: Fraction,
+        first: TimedPicture,
+        threads: int,
     ) -> None:
         self.camera = camera
         self.time_base = first.time_base
         self.pts: list[int] = []
-        self.encoder = ChunkEncoder(
+        self.encoder = make_encoder(
             structure, first.picture.width, first.picture.height, first.color, rate, threads
         )
 
@@ -128,7 +139,7 @@ class _CameraChunk:
         encoded = self.encoder.finish()
         chunk = build_chunk(key, self._stream(encoded), encoded.access_units, self.pts)
         # What the encoder was asked for is a wish; what it made is checked.
-        check_ddra(chunk.index)
+        check_structure(chunk.index)
         return chunk
 
     def _stream(self, encoded: EncodedChunk) -> Stream:
@@ -146,11 +157,11 @@ class _CameraChunk:
             color_transfer=encoded.color.transfer,
             time_base_numerator=self.time_base.numerator,
             time_base_denominator=self.time_base.denominator,
-            framing="annexb",
+            framing=encoded.framing,
             configuration=encoded.configuration,
-            structure="ddra",
+            structure=name_of(structure),
             interval=structure.interval,
-            closure_bound=DDRA_CLOSURE_BOUND,
+            closure_bound=promised_bound(structure),
             access="direct",
             access_reason=None,
             encoder=json.dumps(structure.describe(), ensure_ascii=False),
@@ -171,7 +182,7 @@ class EpisodeEncoder:
         self,
         episode_uid: str,
         cameras: Mapping[str, Feature],
-        structure: DDRA,
+        structure: Structure,
         rate: Fraction,
         *,
         bounds: ChunkBounds | None = None,

@@ -66,13 +66,18 @@ def _sequential_digests(index: PictureIndex, media: bytes) -> dict[int, bytes]:
     )
     frames = {at: frame for frame, at in index.position_of.items()}
     digests: dict[int, bytes] = {}
+    # A star comes out as it went in, anchors first; any other stream in presentation order.
+    is_star = stream.structure == "star"
     previous = -1
     try:
         for at, picture in decoder.decode_group(packets, frames):
-            if frames[at] < previous:
-                raise StructureError(f"a decoder returns frame {frames[at]} after frame {previous}")
-            previous = frames[at]
-            digests[previous] = picture_digest(picture)
+            place = at if is_star else frames[at]
+            if place < previous:
+                raise StructureError(
+                    f"a decoder returns {'picture' if is_star else 'frame'} {place} after {previous}"
+                )
+            previous = place
+            digests[frames[at]] = picture_digest(picture)
     except DecodeError as error:
         raise DecodeError(f"a sequential decode of the chunk fails: {error}") from error
     return digests

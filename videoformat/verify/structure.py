@@ -10,7 +10,7 @@ from videoformat.errors import StructureError
 from videoformat.index.build import largest_closure
 from videoformat.index.features import Feature
 from videoformat.index.pictures import PictureIndex
-from videoformat.media.gop import check_ddra
+from videoformat.media.structures import PROMISES
 from videoformat.verify.findings import Findings
 
 __all__ = ["STRUCTURES", "check_index"]
@@ -21,7 +21,7 @@ def _promise_nothing(index: PictureIndex) -> None:
 
 
 STRUCTURES: MappingProxyType[str, Callable[[PictureIndex], None]] = MappingProxyType(
-    {"ddra": check_ddra, "native": _promise_nothing}
+    {**PROMISES, "native": _promise_nothing}
 )
 
 

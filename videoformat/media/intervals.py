@@ -1,0 +1,162 @@
+"""Where a star's intervals begin and end, and which of their frames is the anchor.
+
+Strategy: what a frame costs when it is predicted from an anchor, as a part of what the anchor costs,
+is measured: a quick encoder codes a few pairs of frames of the real size at about the real quantiser.
+The costs by distance say which length takes the fewest bytes a frame. So a camera that stands still
+has long intervals, one that moves has short ones, and an interval ends before a scene cut.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from videoformat.media.color import luma
+
+if TYPE_CHECKING:
+    import av
+
+__all__ = ["Interval", "IntervalPlanner", "cut_into"]
+
+# Luma is compared at a quarter of its height and width; a cut changes it by more than so many
+# levels on average, and is confirmed where prediction saves less than a fifth.
+_COARSE = 4
+_CUT_LEVELS = 12.0
+_CUT_RATIO = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Consecutive frames: how many, which of them is the anchor, and how well the rest follow.
+
+    ``ratio`` estimates the bytes of a frame that is predicted, as a part of the anchor's.
+    """
+
+    count: int
+    anchor: int
+    ratio: float
+
+
+def anchor_place(count: int, *, leads: bool) -> int:
+    """The middle of an interval, or its first frame where nothing may precede the anchor."""
+    return 0 if leads else count // 2
+
+
+def cut_into(frames: int, bound: int) -> list[int]:
+    """The lengths of intervals of nearly equal length, each at most ``bound``."""
+    parts = -(-frames // bound)
+    return [frames * (at + 1) // parts - frames * at // parts for at in range(parts)]
+
+
+class IntervalPlanner:
+    """Chooses intervals of at most ``bound`` frames.
+
+    ``probe`` gives the bytes of a frame that is predicted from another as a part of that one's.
+    """
+
+    def __init__(self, bound: int, probe: Callable[[av.VideoFrame, av.VideoFrame], float]) -> None:
+        self.bound = bound
+        self._probe = probe
+
+    def choose(self, frames: Sequence[av.VideoFrame], *, leads: bool, is_all: bool) -> Interval:
+        """The next interval out of the frames at hand, of which there are ``bound`` or all.
+
+        ``leads``: its anchor has to be its first frame. ``is_all``: no frames follow these.
+        """
+        scene = self._scene(frames[: self.bound])
+        ends = is_all and scene == len(frames)
+        costs = self._costs(frames, scene, leads=leads)
+        if ends:
+            # What is left is shared out evenly: no last interval of a few frames.
+            count = min(
+                (-(-scene // parts) for parts in range(1, scene + 1)),
+                key=lambda size: (_rate(costs, size, leads=leads) * _shares(scene, size), -size),
+            )
+        else:
+            count = min(
+                range(1, scene + 1), key=lambda size: (_rate(costs, size, leads=leads), -size)
+            )
+        place = anchor_place(count, leads=leads)
+        others = [costs[abs(at - place)] for at in range(count) if at != place]
+        return Interval(count, place, float(np.mean(others)) if others else 1.0)
+
+    def _scene(self, frames: Sequence[av.VideoFrame]) -> int:
+        """How many of the frames come before the next scene cut."""
+        before = _coarse(frames[0])
+        for at, (one, other) in enumerate(itertools.pairwise(frames), start=1):
+            after = _coarse(other)
+            changed = float(np.abs(after - before).mean()) > _CUT_LEVELS
+            if changed and self._probe(one, other) > _CUT_RATIO:
+                return at
+            before = after
+        return len(frames)
+
+    def _costs(self, frames: Sequence[av.VideoFrame], scene: int, *, leads: bool) -> list[float]:
+        """The cost of a frame by its distance to the anchor, from 0 to the longest possible."""
+        reach = scene - 1 if leads else scene // 2
+        known = [(0, 0.0)]
+        distance = 1
+        best = 1.0
+        while distance <= reach:
+            known.append((distance, self._cost_at(frames, scene, distance, leads=leads)))
+            costs = _interpolated(known, distance)
+            size = min(scene, distance + 1 if leads else 2 * distance + 1)
+            rate = _rate(costs, size, leads=leads)
+            # Past the best length, costs a frame only grow: longer distances are not measured.
+            if rate > 1.15 * best:
+                break
+            best = min(best, rate)
+            distance = min(2 * distance, reach) if distance < reach else reach + 1
+        if len(known) == 1:
+            known.append((1, 1.0))
+        return _interpolated(known, scene)
+
+    def _cost_at(
+        self, frames: Sequence[av.VideoFrame], scene: int, distance: int, *, leads: bool
+    ) -> float:
+        if leads:
+            return self._probe(frames[0], frames[distance])
+        # The frames at both ends of an interval whose anchor is so far from them.
+        found = [self._probe(frames[distance], frames[0])]
+        if 2 * distance < scene:
+            found.append(self._probe(frames[distance], frames[2 * distance]))
+        return sum(found) / len(found)
+
+
+def _shares(frames: int, size: int) -> float:
+    """How much of the intervals of ``size`` that it takes for so many frames is used."""
+    return -(-frames // size) * size / frames
+
+
+def _rate(costs: Sequence[float], size: int, *, leads: bool) -> float:
+    """What a frame of an interval costs on average, an anchor being 1."""
+    place = anchor_place(size, leads=leads)
+    return (1 + sum(costs[abs(at - place)] for at in range(size))) / size
+
+
+def _interpolated(known: Sequence[tuple[int, float]], reach: int) -> list[float]:
+    """Costs by distance; beyond the last that was measured, they grow as they did before it."""
+    distances = [distance for distance, _ in known]
+    values = [value for _, value in known]
+    costs = np.interp(np.arange(reach + 1), distances, values)
+    last, slope = distances[-1], 0.0
+    if len(known) > 2:
+        slope = max(0.0, (values[-1] - values[-2]) / (distances[-1] - distances[-2]))
+    elif last:
+        slope = values[-1]
+    beyond = np.arange(reach + 1) - last
+    return [float(cost) for cost in np.where(beyond > 0, values[-1] + slope * beyond, costs)]
+
+
+def _coarse(frame: av.VideoFrame) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Luma, averaged over squares."""
+    samples = luma(frame)
+    height, width = (side // _COARSE * _COARSE for side in samples.shape)
+    squares = samples[:height, :width].reshape(
+        height // _COARSE, _COARSE, width // _COARSE, _COARSE
+    )
+    return np.asarray(squares.mean((1, 3), dtype=np.float32))

@@ -1,0 +1,133 @@
+"""Encoders that are fed pairs of pictures, each pair by itself: a key picture, then one from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+import av
+import av.error
+from av.codec.context import Flags
+from av.video.frame import PictureType
+
+from videoformat.errors import DataError, InvalidArgumentError
+from videoformat.media.color import PIXEL_FORMAT, Color, tag
+
+if TYPE_CHECKING:
+    from av.video.codeccontext import VideoCodecContext
+
+__all__ = ["PairEncoder", "Probe"]
+
+# SVT-AV1 writes its settings to the standard error stream unless it is told to report errors alone.
+_SVT_LOG = ("SVT_LOG", "1")
+Tag = TypeVar("Tag")
+
+
+class PairEncoder(Generic[Tag]):
+    """One encoder whose key pictures come every second picture.
+
+    ``push`` takes a pair and a tag; the packets of pairs come back later, with their tags, in the
+    order in which the pairs went in. One thread at a time.
+    """
+
+    def __init__(
+        self,
+        encoder: str,
+        options: Mapping[str, str],
+        size: tuple[int, int],
+        color: Color,
+        rate: Fraction,
+    ) -> None:
+        os.environ.setdefault(*_SVT_LOG)
+        self.encoder = encoder
+        self._time_base = 1 / rate
+        context = cast("VideoCodecContext", av.CodecContext.create(encoder, "w"))
+        context.width, context.height = size
+        context.pix_fmt = PIXEL_FORMAT
+        context.time_base = self._time_base
+        context.framerate = rate
+        context.gop_size = 2
+        context.thread_count = 1
+        if encoder == "libx264":
+            context.flags |= int(Flags.global_header)
+        tag(context, color)
+        context.options = dict(options)
+        try:
+            context.open()
+        except av.error.FFmpegError as error:
+            raise InvalidArgumentError(
+                f"{encoder} does not take {size[0]}x{size[1]} with {dict(options)}: {error}"
+            ) from None
+        self._context = context
+        self._pushed = 0
+        self._tags: dict[int, Tag] = {}
+        self._first: bytes | None = None
+
+    @property
+    def extradata(self) -> bytes:
+        """The parameter sets, where the encoder has them apart."""
+        return bytes(self._context.extradata or b"")
+
+    def push(
+        self, key: av.VideoFrame, other: av.VideoFrame, mark: Tag
+    ) -> list[tuple[Tag, bytes, bytes]]:
+        """Feeds a pair; returns those that are finished, each with both packets."""
+        self._tags[self._pushed // 2] = mark
+        return [*self._encode(key), *self._encode(other)]
+
+    def finish(self) -> list[tuple[Tag, bytes, bytes]]:
+        """The pairs that were still in the encoder, which takes no more."""
+        finished = self._take(None)
+        if self._tags:
+            raise DataError(f"{self.encoder} did not return {len(self._tags)} pairs of pictures")
+        return finished
+
+    def _encode(self, picture: av.VideoFrame) -> list[tuple[Tag, bytes, bytes]]:
+        picture.pts = self._pushed
+        picture.time_base = self._time_base
+        picture.pict_type = PictureType.NONE
+        self._pushed += 1
+        return self._take(picture)
+
+    def _take(self, picture: av.VideoFrame | None) -> list[tuple[Tag, bytes, bytes]]:
+        try:
+            packets = self._context.encode(picture)
+        except av.error.FFmpegError as error:
+            raise DataError(
+                f"{self.encoder} failed at picture {self._pushed - 1}: {error}"
+            ) from None
+        finished = []
+        for packet in packets:
+            if self._first is None:
+                self._first = bytes(packet)
+                continue
+            if packet.pts is None or packet.pts // 2 not in self._tags:
+                raise DataError(f"{self.encoder} returned a picture at {packet.pts}")
+            finished.append((self._tags.pop(packet.pts // 2), self._first, bytes(packet)))
+            self._first = None
+        return finished
+
+
+class Probe:
+    """Measures how well one picture is predicted from another, by coding both quickly.
+
+    ``quantiser`` is H.264's QP.
+    """
+
+    def __init__(self, size: tuple[int, int], color: Color, rate: Fraction, quantiser: int) -> None:
+        parameters = (
+            "keyint=2:min-keyint=1:scenecut=0:bframes=0:ref=1:rc-lookahead=0:sync-lookahead=0:"
+            "mbtree=0:aq-mode=0:weightp=0:sliced-threads=0:force-cfr=1:ipratio=1"
+        )
+        options = {"preset": "superfast", "qp": str(quantiser), "x264-params": parameters}
+        self._encoder: PairEncoder[None] = PairEncoder("libx264", options, size, color, rate)
+
+    def ratio(self, key: av.VideoFrame, other: av.VideoFrame) -> float:
+        """The bytes of ``other``, predicted from ``key``, as a part of the bytes of ``key``."""
+        pairs = self._encoder.push(key, other, None)
+        if len(pairs) != 1:
+            raise DataError("libx264 holds pictures back that it was told to code at once")
+        _, first, second = pairs[0]
+        return len(second) / len(first)

@@ -1,0 +1,96 @@
+"""Proof that a star's chunk decodes to what its encoder made, before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import av
+import av.error
+
+from videoformat.bitstream.codecs import decoder_setup
+from videoformat.errors import DecodeError, StructureError
+from videoformat.media.decoder import ClosureDecoder
+from videoformat.media.digest import picture_digest
+
+if TYPE_CHECKING:
+    from av.video.codeccontext import VideoCodecContext
+
+__all__ = ["ProvenPair", "prove_star"]
+
+# Decoders beside the one that reads, tried where FFmpeg has them.
+_OTHER_DECODERS = {"av1": ("libaom-av1", "libgav1")}
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenPair:
+    """A pair as its encoder made it, and where its two pictures stand in the chunk.
+
+    ``configuration`` is the encoder's own. ``anchor`` and ``leaf`` are positions.
+    """
+
+    configuration: bytes
+    packets: tuple[bytes, bytes]
+    anchor: int
+    leaf: int
+
+
+def prove_star(
+    codec: str,
+    framing: str,
+    configuration: bytes,
+    units: Sequence[bytes],
+    pairs: Sequence[ProvenPair],
+) -> None:
+    """Raises ``StructureError`` unless the chunk is one stream that decodes as its pairs did.
+
+    All of it is decoded in order, with every decoder that there is. Some pairs are decoded as their
+    encoder made them, as closures of their own, and compared in all three.
+    """
+    wanted = {at for pair in pairs for at in (pair.anchor, pair.leaf)}
+    decoder = ClosureDecoder(codec, configuration, framing)
+    found: dict[int, bytes] = {}
+    count = 0
+    for at, frame in decoder.decode_all(enumerate(units)):
+        if at != count:
+            raise StructureError(f"picture {at} of a star came out in place of picture {count}")
+        count += 1
+        if at in wanted:
+            found[at] = picture_digest(frame)
+    if count != len(units):
+        raise StructureError(f"{count} of a star's {len(units)} pictures came out")
+    for pair in pairs:
+        alone = [(pair.anchor, units[pair.anchor]), (pair.leaf, units[pair.leaf])]
+        made = list(zip((pair.anchor, pair.leaf), pair.packets, strict=True))
+        original = ClosureDecoder(codec, pair.configuration, framing)
+        for source, packets in ((decoder, alone), (original, made)):
+            for at, frame in source.decode_group(packets, {pair.anchor, pair.leaf}):
+                if picture_digest(frame) != found[at]:
+                    raise StructureError(
+                        f"picture {at} of a star decodes to other samples in the chunk than in its "
+                        "pair"
+                    )
+    for name in _OTHER_DECODERS.get(codec, ()):
+        if name in av.codecs_available:
+            _compare_other(name, decoder_setup(codec, configuration, framing)[1], units, found)
+
+
+def _compare_other(
+    name: str, prefix: bytes, units: Sequence[bytes], expected: dict[int, bytes]
+) -> None:
+    """The whole chunk by another decoder of the codec."""
+    context = cast("VideoCodecContext", av.CodecContext.create(name, "r"))
+    count = 0
+    try:
+        for unit in [*units, None]:
+            packet = None if unit is None else av.Packet(prefix + unit)
+            prefix = b""
+            for frame in context.decode(packet):
+                if count in expected and picture_digest(frame) != expected[count]:
+                    raise StructureError(f"{name} decodes picture {count} of a star differently")
+                count += 1
+    except av.error.FFmpegError as error:
+        raise DecodeError(f"{name} refused picture {count} of a star: {error}") from None
+    if count != len(units):
+        raise StructureError(f"{name} returned {count} of a star's {len(units)} pictures")

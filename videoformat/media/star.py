@@ -1,0 +1,266 @@
+"""Stars: one anchor an interval, and every other frame predicted from it alone.
+
+A closure has at most two pictures, one of them intra. Stock encoders make it of pairs: they are fed
+anchor, frame, anchor, frame, … with a key frame every second frame, code the same anchor the same
+way every time, and one copy of it is kept (see ``bitstream.av1_star`` and ``bitstream.h264_star``).
+That holds only where nothing in an encoder looks beyond a pair: no filtering over time, no
+look-ahead, no quantiser that follows what came before.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from videoformat.bitstream.av1_star import order_hint_range
+from videoformat.bitstream.h264_star import leaf_order_count
+from videoformat.errors import InvalidArgumentError, StructureError
+from videoformat.index.pictures import PictureIndex
+
+__all__ = ["STARS", "STAR_NAMES", "Star", "StarSettings", "check_star"]
+
+StarCodec = Literal["av1", "h264"]
+StarPreset = Literal["default", "faster", "smaller"]
+MINIMUM_INTERVAL, MAXIMUM_INTERVAL = 2, 64
+STAR_CLOSURE_BOUND = 2
+# What a caller may say in place of a star.
+STAR_NAMES: MappingProxyType[str, StarCodec] = MappingProxyType(
+    {"star": "av1", "star-h264": "h264"}
+)
+MINIMUM_CRF = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StarSettings:
+    """Encoder settings of one codec: how a star is made, not what it is.
+
+    ``presets`` are the encoder's own for each of ours. ``maximum_crf`` is its scale's end.
+    """
+
+    encoder: str
+    crf: int
+    maximum_crf: int
+    presets: MappingProxyType[str, str]
+    framing: str
+
+
+STARS: MappingProxyType[str, StarSettings] = MappingProxyType(
+    {
+        "av1": StarSettings(
+            "libsvtav1", 30, 63,
+            MappingProxyType({"default": "8", "faster": "10", "smaller": "7"}), "obu",
+        ),
+        "h264": StarSettings(
+            "libx264", 26, 51,
+            MappingProxyType({"default": "medium", "faster": "veryfast", "smaller": "slower"}),
+            "annexb",
+        ),
+    }
+)  # fmt: skip
+
+_SVT_AV1 = {
+    # An anchor is coded the same way every time only without what looks beyond the pair.
+    "enable-tf": "0",
+    "scd": "0",
+    "aq-mode": "0",
+    "enable-tpl-la": "0",
+    "lp": "1",
+    # Tools for screen content double the time and save three per cent of rendered scenes.
+    "scm": "0",
+    "use-fixed-qindex-offsets": "1",
+}
+_X264 = {
+    "keyint": "2",
+    "min-keyint": "1",
+    "scenecut": "0",
+    "bframes": "0",
+    "ref": "1",
+    "rc-lookahead": "0",
+    "mbtree": "0",
+    "aq-mode": "0",
+    "no-psy": "1",
+    "weightp": "0",
+    "sliced-threads": "0",
+    "cabac": "0",
+    "no-deblock": "1",
+    "chroma-qp-offset": "-2",
+}
+_ANCHOR_OFFSETS = MappingProxyType({"av1": (0, -60), "h264": (-1, -4)})
+
+
+def _joined(parameters: dict[str, str]) -> str:
+    return ":".join(f"{name}={value}" for name, value in parameters.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Star:
+    """How to encode: any frame from at most two pictures.
+
+    ``codec``: ``av1`` (small) or ``h264`` (decodes quickest; without CABAC and loop filter).
+    ``interval``: the most frames that one anchor serves, 2 to 64; where prediction from the anchor
+    stops paying, the next interval begins earlier, unless ``adaptive`` is false. ``crf``: the
+    quantiser on the codec's own scale (AV1: 1 to 63, H.264: 1 to 51), lower is better; None takes
+    the codec's default (see ``STARS``). ``preset``: ``default``, ``faster`` or ``smaller``. Raises
+    ``InvalidArgumentError``.
+    """
+
+    codec: StarCodec = "av1"
+    interval: int = 32
+    crf: int | None = None
+    preset: StarPreset = "default"
+    adaptive: bool = True
+
+    def __post_init__(self) -> None:
+        if self.codec not in STARS:
+            raise InvalidArgumentError(
+                f"codec is {self.codec!r}, expected one of {', '.join(STARS)}"
+            )
+        if (
+            isinstance(self.interval, bool)
+            or not isinstance(self.interval, int)
+            or not MINIMUM_INTERVAL <= self.interval <= MAXIMUM_INTERVAL
+        ):
+            raise InvalidArgumentError(
+                f"interval is {self.interval!r}, expected an integer from {MINIMUM_INTERVAL} to "
+                f"{MAXIMUM_INTERVAL}"
+            )
+        if self.crf is not None and not (
+            isinstance(self.crf, int)
+            and not isinstance(self.crf, bool)
+            and MINIMUM_CRF <= self.crf <= self.settings.maximum_crf
+        ):
+            raise InvalidArgumentError(
+                f"crf is {self.crf!r}, expected an integer from {MINIMUM_CRF} to "
+                f"{self.settings.maximum_crf}"
+            )
+        if self.preset not in self.settings.presets:
+            raise InvalidArgumentError(
+                f"preset is {self.preset!r}, expected one of {', '.join(self.settings.presets)}"
+            )
+
+    @property
+    def settings(self) -> StarSettings:
+        """The codec's encoder settings."""
+        return STARS[self.codec]
+
+    @property
+    def effective_crf(self) -> int:
+        """The quantiser that is used."""
+        return self.settings.crf if self.crf is None else self.crf
+
+    @property
+    def effective_preset(self) -> str:
+        """The encoder's own preset that is used."""
+        return self.settings.presets[self.preset]
+
+    @property
+    def anchor_offsets(self) -> tuple[int, int]:
+        """How much finer anchors are than the rest: where frames differ much, and where little.
+
+        In steps of the codec's quantiser (AV1: 256 of them, H.264: 52).
+        """
+        return _ANCHOR_OFFSETS[self.codec]
+
+    def encoder_options(self, offset: int) -> dict[str, str]:
+        """The options of the encoder that codes anchors finer by so many steps."""
+        quantiser = str(self.effective_crf)
+        parameters = dict(_X264 if self.codec == "h264" else _SVT_AV1)
+        if self.codec == "h264":
+            parameters["ipratio"] = f"{2 ** (-offset / 6):.4f}"
+            own = {"qp": quantiser, "x264-params": _joined(parameters)}
+        else:
+            parameters["key-frame-qindex-offset"] = str(offset)
+            own = {"crf": quantiser, "svtav1-params": _joined(parameters)}
+        return {"preset": self.effective_preset, **own}
+
+    @property
+    def probe_quantiser(self) -> int:
+        """The QP of H.264 that is about as coarse."""
+        if self.codec == "h264":
+            return self.effective_crf
+        return min(51, round(0.75 * self.effective_crf + 5))
+
+    def describe(self) -> dict[str, object]:
+        """What is stored about how the pictures were made."""
+        return {
+            "structure": "star",
+            "codec": self.codec,
+            "interval": self.interval,
+            "adaptive": self.adaptive,
+            "crf": self.effective_crf,
+            "preset": self.preset,
+            "encoder": self.settings.encoder,
+            "encoder_preset": self.effective_preset,
+            "options": self.encoder_options(self.anchor_offsets[0]),
+            "anchor_offsets": list(self.anchor_offsets),
+        }
+
+
+def check_star(index: PictureIndex) -> None:
+    """Raises ``StructureError`` unless the chunk keeps a star's promise.
+
+    In decode order, intervals follow each other as their frames do: an anchor, then the others in
+    presentation order, each of which references the anchor alone and is referenced by none. An
+    interval holds consecutive frames, at most ``interval`` of them, and its anchor is intra and a
+    random access point. The order counts say which frame is which.
+    """
+    where = f"episode {index.key.episode_uid!r} chunk {index.key.chunk_index}"
+    bound = index.stream.interval
+    if bound is None or bound < 1:
+        raise StructureError(f"{where}: a star chunk with interval {bound}")
+    if None in index.frame_index:
+        raise StructureError(f"{where}: a star chunk holds a picture that is never shown")
+    starts = [at for at, is_reference in enumerate(index.is_reference) if is_reference]
+    if not starts or starts[0]:
+        raise StructureError(f"{where}: its first picture is no anchor")
+    next_frame = index.key.first_frame
+    for start, end in itertools.pairwise([*starts, len(index)]):
+        if end - start > bound:
+            raise StructureError(
+                f"{where}: an interval of {end - start} frames, the stream says at most {bound}"
+            )
+        frames = [frame for frame in index.frame_index[start:end] if frame is not None]
+        expected = list(range(next_frame, next_frame + end - start))
+        if sorted(frames) != expected or frames[1:] != sorted(frames[1:]):
+            raise StructureError(
+                f"{where}: the interval at picture {start} holds frames {frames}, expected an anchor "
+                f"among {expected[0]} to {expected[-1]} and then the others in order"
+            )
+        _check_interval(index, start, end, where)
+        _check_order_counts(index, start, end, next_frame, where)
+        next_frame += end - start
+
+
+def _check_interval(index: PictureIndex, start: int, end: int, where: str) -> None:
+    if index.references[start] or not index.is_random_access[start]:
+        raise StructureError(
+            f"{where}: frame {index.frame_index[start]} is an anchor but no intra random access "
+            f"point (type {index.picture_type[start]}, references {index.references[start]})"
+        )
+    for at in range(start + 1, end):
+        if index.references[at] != (start,):
+            raise StructureError(
+                f"{where}: frame {index.frame_index[at]} references pictures "
+                f"{index.references[at]}, expected its anchor, ({start},)"
+            )
+
+
+def _check_order_counts(
+    index: PictureIndex, start: int, end: int, first_frame: int, where: str
+) -> None:
+    """The bytes say which frame is which, each codec in its own way."""
+    hints = order_hint_range(index.stream.configuration) if index.stream.codec == "av1" else 0
+    for at in range(start, end):
+        frame = index.frame_index[at]
+        if frame is None:
+            continue
+        if hints:
+            expected = (frame - index.key.first_frame) % hints
+        else:
+            expected = 0 if at == start else leaf_order_count(frame - first_frame)
+        if index.poc[at] != expected:
+            raise StructureError(
+                f"{where}: frame {frame} has order count {index.poc[at]}, expected {expected}"
+            )
