@@ -1,4 +1,4 @@
-"""A reader written from ``spec/v1`` alone, for H.264 and HEVC byte streams with access ``direct``.
+"""A reader written from ``spec/v1`` alone, for H.264, HEVC and AV1 with access ``direct``.
 
 ``Reader`` takes an Arrow file of rows or a Lance dataset. F, T and B are sections of format.md,
 table.md and bitstream.md.
@@ -18,7 +18,7 @@ MATRICES = {  # B5: Kr, Kb
     "bt2020nc": (0.2627, 0.0593), "smpte170m": (0.299, 0.114), "fcc": (0.30, 0.11),
 }  # fmt: skip
 KNOWN = {  # what this reader declares: names of registry.md
-    "codec": {"h264", "hevc"}, "framing": {"annexb"}, "access": {"direct"},
+    "codec": {"h264", "hevc", "av1"}, "framing": {"annexb", "obu"}, "access": {"direct"},
     "pixel_format": {"yuv420p"}, "color_matrix": MATRICES, "color_range": {"limited", "full"},
 }  # fmt: skip
 KEY = ["episode_uid", "chunk_index", "first_frame", "frame_count"]
@@ -60,8 +60,6 @@ def open_rows(path):
 
 
 class Reader:
-    """One dataset: its episodes, its frames."""
-
     def __init__(self, path):
         self.table, self.media = open_rows(path)
         metadata = (self.table.schema.metadata or {}).get(b"videoformat")
@@ -132,7 +130,7 @@ class Reader:
                 pictures, stream = self.index(camera, row, held)
                 base = Fraction(stream["time_base_numerator"], stream["time_base_denominator"])
                 targets = {at for at, p in enumerate(pictures) if p["frame_index"] in wanted}
-                for group in split_groups(pictures, closure(pictures, targets)):
+                for group in split_groups(pictures, closure(pictures, targets), stream):
                     units = {at: self.unit(row, camera, pictures[at]) for at in group}
                     for at, planes in decode(stream, units, targets):
                         pts = pictures[at]["pts"]
@@ -160,11 +158,11 @@ def closure(pictures, targets):
     return sorted(closed)
 
 
-def split_groups(pictures, closed):
+def split_groups(pictures, closed, stream):
     """B3: runs of positions, each for a flushed decoder."""
     groups = []
     for number, at in enumerate(closed):
-        skipped = range(closed[number - 1] + 1, at) if number else []
+        skipped = range(closed[number - 1] + 1, at) if number and stream["codec"] != "av1" else []
         if not number or any(pictures[r]["is_reference"] for r in skipped):
             groups.append([])
             require(pictures[at]["is_random_access"], f"picture {at} starts a group")
@@ -176,10 +174,12 @@ def split_groups(pictures, closed):
 
 def decode(stream, units, targets):
     """B4: one group of access units, by position; yields the targets' planes."""
-    decoder = av.CodecContext.create(stream["codec"], "r")
-    if stream["configuration"]:
+    is_av1 = stream["codec"] == "av1"
+    decoder = av.CodecContext.create("libdav1d" if is_av1 else stream["codec"], "r")
+    lead = stream["configuration"] if is_av1 else b""
+    if stream["configuration"] and not is_av1:
         decoder.extradata = stream["configuration"]
-    packets = [av.Packet(unit) for unit in units.values()]
+    packets = [av.Packet(lead * (n == 0) + unit) for n, unit in enumerate(units.values())]
     for at, packet in zip(units, packets, strict=True):
         packet.pts = packet.dts = at
     try:

@@ -96,7 +96,7 @@ def test_every_vector_is_listed() -> None:
     folders = {path.name for path in (SPEC / "vectors").iterdir() if path.is_dir()} - {"bad"}
     table = listed.split("| vector | shows |")[1].split("\n## ")[0]
     assert folders
-    assert set(re.findall(r"`((?:h264|hevc|lance)-[\w-]+)`", table)) == folders
+    assert set(re.findall(r"`((?:av1|h264|hevc|lance)-[\w-]+)`", table)) == folders
 
 
 def test_the_vectors_are_small() -> None:

@@ -94,12 +94,15 @@ def _request(index: PictureIndex, row: int, frames: list[int]) -> dict[str, Any]
 
 def _frames(index: PictureIndex, media: bytes) -> Iterator[dict[str, Any]]:
     stream = index.stream
-    decoder: Any = av.CodecContext.create(stream.codec, "r")
-    decoder.extradata = stream.configuration
+    is_av1 = stream.codec == "av1"
+    decoder: Any = av.CodecContext.create("libdav1d" if is_av1 else stream.codec, "r")
+    if not is_av1:
+        decoder.extradata = stream.configuration
     decoder.thread_count = 1
     packets: list[Any] = []
     for at, (offset, size) in enumerate(zip(index.offset, index.size, strict=True)):
-        packets.append(av.Packet(media[offset : offset + size]))
+        lead = stream.configuration if is_av1 and not at else b""
+        packets.append(av.Packet(lead + media[offset : offset + size]))
         packets[-1].pts = packets[-1].dts = at
     decoded = {frame.pts: frame for packet in [*packets, None] for frame in decoder.decode(packet)}
     base = Fraction(stream.time_base_numerator, stream.time_base_denominator)

@@ -17,6 +17,7 @@ from videoformat.index.schema import DatasetInfo
 from videoformat.index.values import FrameValues, check_value
 from videoformat.media.episode import ChunkBounds, EncodedFrames, EpisodeEncoder, TimedPicture
 from videoformat.media.gop import DDRA
+from videoformat.media.structures import Structure
 
 __all__ = ["Case", "make_info", "make_rows"]
 
@@ -37,7 +38,7 @@ class Case:
     name: str
     about: str
     lengths: tuple[int, ...]
-    video: DDRA = field(default_factory=DDRA)
+    video: Structure = field(default_factory=DDRA)
     cameras: Mapping[str, tuple[int, int]] = field(
         default_factory=lambda: {"observation.images.top": (64, 48)}
     )

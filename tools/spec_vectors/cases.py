@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from spec_vectors.case import Case
 from videoformat.media.gop import DDRA
+from videoformat.media.star import Star
 
 __all__ = ["CASES", "LANCE_CASE"]
 
 _HEVC = DDRA(profile="small")
 _TWO_CAMERAS = {"observation.images.top": (64, 48), "observation.images.wrist": (48, 32)}
+
+_STAR = Star(interval=8, adaptive=False)
+_H264_STAR = Star(codec="h264", interval=8, adaptive=False)
 
 CASES: tuple[Case, ...] = (
     Case("h264-1-frame", "an episode of one frame: one anchor", (1,)),
@@ -35,6 +39,25 @@ CASES: tuple[Case, ...] = (
     Case("hevc-40-frames", "open groups of pictures that start at CRA pictures", (40,), _HEVC),
     Case("hevc-odd-size", "63x47 frames in 64x48 pictures", (5,), _HEVC, {"cam": (63, 47)}),
     Case("hevc-full-range", "BT.709 at full range", (5,), _HEVC, color="full"),
+    Case("av1-star-1-frame", "an anchor alone", (1,), _STAR),
+    Case("av1-star-20-frames", "anchors in the middle of three intervals", (20,), _STAR),
+    Case("av1-star-odd-size", "63x47 frames in 64x48 pictures", (5,), _STAR, {"cam": (63, 47)}),
+    Case(
+        "av1-star-three-chunks",
+        "order hints count frames from each chunk's first",
+        (20, 3),
+        Star(interval=3, adaptive=False),
+        frames_per_chunk=8,
+    ),
+    Case("av1-star-full-range", "BT.709 at full range", (5,), _STAR, color="full"),
+    Case("h264-star-1-frame", "an anchor alone", (1,), _H264_STAR),
+    Case(
+        "h264-star-20-frames",
+        "the first interval begins with its anchor; order counts leave out the anchor's place",
+        (20,),
+        _H264_STAR,
+    ),
+    Case("h264-star-odd-size", "63x47 frames", (5,), _H264_STAR, {"cam": (63, 47)}),
 )
 
 LANCE_CASE = Case(

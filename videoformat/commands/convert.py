@@ -18,6 +18,9 @@ from videoformat.commands.text import byte_text, duration_text, print_json
 from videoformat.convert import ConvertReport, Progress, convert
 from videoformat.errors import InvalidArgumentError
 from videoformat.media.gop import DDRA, MAXIMUM_INTERVAL, MINIMUM_INTERVAL, PROFILES
+from videoformat.media.star import MAXIMUM_INTERVAL as MAXIMUM_STAR_INTERVAL
+from videoformat.media.star import STAR_NAMES, STARS, Star
+from videoformat.media.structures import STRUCTURE_NAMES, Structure
 
 __all__ = ["add"]
 
@@ -49,9 +52,10 @@ def add(commands: Commands) -> None:
     parser.add_argument("uri", metavar="DST", help="a local path, s3://…, gs://…, az://…")
     parser.add_argument(
         "--video",
-        choices=[*PROFILES, *UNCODED],
+        choices=[*STRUCTURE_NAMES, *UNCODED],
         default="fast",
         help="fast: H.264 that decodes quickly (default); balanced: H.264, smaller; small: HEVC; "
+        "star: AV1, two pictures a frame in place of three; star-h264: the same in H.264; "
         "native: the source's own pictures, not encoded again; reference: the same, left in the "
         "source's files (readers then need --allow-source)",
     )
@@ -60,7 +64,8 @@ def add(commands: Commands) -> None:
         type=int,
         metavar="N",
         help=f"frames from one anchor to the next, {MINIMUM_INTERVAL} to {MAXIMUM_INTERVAL} "
-        f"(default: {DDRA().interval}); larger is smaller on disk",
+        f"(default: {DDRA().interval}); larger is smaller on disk; of a star the most frames that an "
+        f"anchor serves, to {MAXIMUM_STAR_INTERVAL} (default: {Star().interval})",
     )
     parser.add_argument(
         "--crf",
@@ -71,7 +76,8 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--preset",
         metavar="P",
-        help=f"the encoder's effort, such as veryfast (default: {_defaults('preset')})",
+        help=f"the encoder's effort, such as veryfast (default: {_defaults('preset')}); of a star: "
+        f"{', '.join(STARS['av1'].presets)}",
     )
     parser.add_argument(
         "--episodes",
@@ -89,7 +95,10 @@ def add(commands: Commands) -> None:
 
 def _defaults(setting: str) -> str:
     """Each profile's value of a setting, for the help."""
-    return ", ".join(f"{name} {getattr(item, setting)}" for name, item in PROFILES.items())
+    values = {name: getattr(item, setting) for name, item in PROFILES.items()}
+    if setting == "crf":
+        values |= {name: STARS[codec].crf for name, codec in STAR_NAMES.items()}
+    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def run(args: argparse.Namespace) -> int:
@@ -115,10 +124,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _video(args: argparse.Namespace) -> DDRA | str:
+def _video(args: argparse.Namespace) -> Structure | str:
     own = {"interval": args.interval, "crf": args.crf, "preset": args.preset}
     given = {name: value for name, value in own.items() if value is not None}
-    if args.video not in UNCODED:
+    if args.video in STAR_NAMES:
+        if args.crf is not None and args.crf == int(args.crf):
+            given["crf"] = int(args.crf)
+        return Star(codec=STAR_NAMES[args.video], **given)
+    if args.video in PROFILES:
         return DDRA(profile=args.video, **given)
     if given:
         raise InvalidArgumentError(

@@ -111,13 +111,14 @@ def _write(
     time_base: Fraction,
 ) -> None:
     stream = video.stream
+    configuration = video.configuration
     muxer: Mp4Muxer | None = None
     try:
         for unit, pts, dts, duration, is_sync in timed:
             if muxer is None:
                 if not is_sync:
                     raise DataError(f"{video.where}: its first picture is no place to start at")
-                muxer = Mp4Muxer(path, stream.codec, stream.configuration, unit, time_base)
+                muxer = Mp4Muxer(path, stream.codec, configuration, unit, time_base)
             muxer.add(unit, pts=pts, dts=dts, duration=duration, is_sync=is_sync)
     finally:
         if muxer is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from videoformat.bitstream.codecs import byte_stream
 from videoformat.errors import ChecksumError, DataError, UnsupportedStreamError
+from videoformat.export.star import StarUnits, presented_configuration, star_sample_plan
 from videoformat.index.features import Feature
 from videoformat.index.pictures import ChunkKey, PictureIndex, Stream
 from videoformat.index.schema import media_columns
@@ -29,6 +30,7 @@ class Sample:
 
     ``frame`` counts in the episode, ``pts`` in the stream's time base. ``is_sync``: decoding may
     start here, and nothing that follows is presented earlier or needs what came before.
+    ``shows_hidden``: its picture was part of an earlier sample, and is only shown here.
     """
 
     chunk: int
@@ -36,6 +38,7 @@ class Sample:
     frame: int
     pts: int | None
     is_sync: bool
+    shows_hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,24 @@ class CameraEpisode:
     def byte_count(self) -> int:
         """Bytes of all samples."""
         return sum(
-            self.indexes[item.chunk].size[at] for item in self.samples for at in item.positions
+            self.indexes[item.chunk].size[at]
+            for item in self.samples
+            if not item.shows_hidden
+            for at in item.positions
         )
+
+    @property
+    def is_star(self) -> bool:
+        """Whether its pictures are stored as stars."""
+        return self.stream.structure == "star"
+
+    @property
+    def configuration(self) -> bytes:
+        """The codec configuration of the samples."""
+        stream = self.stream
+        if self.is_star:
+            return presented_configuration(stream.codec, stream.configuration)
+        return stream.configuration
 
     @property
     def delay(self) -> int:
@@ -92,9 +111,15 @@ def camera_episode(table: Table, rows: range, feature: Feature, where: str) -> C
                 "streams that differ within an episode",
                 f"{where}: chunk {chunk} and chunk 0 do not fit into one track",
             )
-        if chunk and index.stream.structure != "ddra":
+        if chunk and index.stream.structure not in ("ddra", "star"):
             _check_alone(indexes[chunk - 1], index, where)
-        samples += _chunk_samples(chunk, index, where)
+        if index.stream.structure == "star":
+            samples += [
+                Sample(chunk, positions, index.frame_index[at] or 0, index.pts[at], is_sync, hidden)
+                for positions, at, hidden, is_sync in star_sample_plan(index)
+            ]
+        else:
+            samples += _chunk_samples(chunk, index, where)
     frames = sorted(item.frame for item in samples)
     if frames != list(range(len(frames))) or len(frames) != indexes[-1].key.end_frame:
         raise DataError(f"{where}: its samples show {len(frames)} frames, not each of them once")
@@ -104,6 +129,7 @@ def camera_episode(table: Table, rows: range, feature: Feature, where: str) -> C
 def _fixed(stream: Stream) -> tuple[object, ...]:
     return (
         stream.codec,
+        stream.structure == "star",
         stream.width,
         stream.height,
         stream.configuration,
@@ -177,6 +203,8 @@ def read_units(
     """
     media, held = b"", -1
     convert = byte_stream(video.stream.framing)
+    stream = video.stream
+    star = StarUnits(stream.codec, stream.configuration) if video.is_star else None
     for sample in video.samples:
         index = video.indexes[sample.chunk]
         if sample.chunk != held:
@@ -193,4 +221,4 @@ def read_units(
                     f"{sample.frame}) are not those that were written"
                 )
             parts.append(convert(part))
-        yield sample, b"".join(parts)
+        yield sample, b"".join(parts) if star is None else star.unit(sample, index, parts)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Interval", "IntervalPlanner", "cut_into"]
 
-# Luma is compared at a quarter of its height and width; a cut changes it by more than so many
+# For cuts, luma is compared at half the height and width of what is given; a cut changes it by more than so many
 # levels on average, and is confirmed where prediction saves less than a fifth.
-_COARSE = 4
+_COARSE = 2
 _CUT_LEVELS = 12.0
 _CUT_RATIO = 0.8
 
@@ -56,6 +56,7 @@ class IntervalPlanner:
     """Chooses intervals of at most ``bound`` frames.
 
     ``probe`` gives the bytes of a frame that is predicted from another as a part of that one's.
+    Frames may be smaller than they are, as long as it measures the same on them.
     """
 
     def __init__(self, bound: int, probe: Callable[[av.VideoFrame, av.VideoFrame], float]) -> None:

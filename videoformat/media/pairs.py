@@ -11,9 +11,10 @@ import av
 import av.error
 from av.codec.context import Flags
 from av.video.frame import PictureType
+from av.video.reformatter import Interpolation, VideoReformatter
 
 from videoformat.errors import DataError, InvalidArgumentError
-from videoformat.media.color import PIXEL_FORMAT, Color, tag
+from videoformat.media.color import MINIMUM_SIDE, PIXEL_FORMAT, Color, tag
 
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
@@ -113,7 +114,7 @@ class PairEncoder(Generic[Tag]):
 class Probe:
     """Measures how well one picture is predicted from another, by coding both quickly.
 
-    ``quantiser`` is H.264's QP.
+    What is coded is half as wide and half as high. ``quantiser`` is H.264's QP.
     """
 
     def __init__(self, size: tuple[int, int], color: Color, rate: Fraction, quantiser: int) -> None:
@@ -122,12 +123,34 @@ class Probe:
             "mbtree=0:aq-mode=0:weightp=0:sliced-threads=0:force-cfr=1:ipratio=1"
         )
         options = {"preset": "superfast", "qp": str(quantiser), "x264-params": parameters}
-        self._encoder: PairEncoder[None] = PairEncoder("libx264", options, size, color, rate)
+        self._size = (_halved(size[0]), _halved(size[1]))
+        self._scaler = VideoReformatter()
+        self._encoder: PairEncoder[None] = PairEncoder("libx264", options, self._size, color, rate)
+
+    def prepared(self, picture: av.VideoFrame) -> av.VideoFrame:
+        """The picture at the size that is compared."""
+        width, height = self._size
+        return self._scaler.reformat(
+            picture,
+            width=width,
+            height=height,
+            format=PIXEL_FORMAT,
+            interpolation=Interpolation.AREA,
+            threads=1,
+        )
 
     def ratio(self, key: av.VideoFrame, other: av.VideoFrame) -> float:
-        """The bytes of ``other``, predicted from ``key``, as a part of the bytes of ``key``."""
+        """The bytes of ``other``, predicted from ``key``, as a part of the bytes of ``key``.
+
+        Both are ``prepared``.
+        """
         pairs = self._encoder.push(key, other, None)
         if len(pairs) != 1:
             raise DataError("libx264 holds pictures back that it was told to code at once")
         _, first, second = pairs[0]
         return len(second) / len(first)
+
+
+def _halved(side: int) -> int:
+    """Half of a side, even and not too small."""
+    return max(MINIMUM_SIDE, side // 4 * 2)

@@ -87,7 +87,7 @@ _X264 = {
     "no-deblock": "1",
     "chroma-qp-offset": "-2",
 }
-_ANCHOR_OFFSETS = MappingProxyType({"av1": (0, -60), "h264": (-1, -4)})
+_ANCHOR_OFFSETS = MappingProxyType({"av1": (-28, -60), "h264": (-1, -4)})
 
 
 def _joined(parameters: dict[str, str]) -> str:
@@ -180,7 +180,7 @@ class Star:
         """The QP of H.264 that is about as coarse."""
         if self.codec == "h264":
             return self.effective_crf
-        return min(51, round(0.75 * self.effective_crf + 5))
+        return min(51, round(0.6 * self.effective_crf + 11))
 
     def describe(self) -> dict[str, object]:
         """What is stored about how the pictures were made."""
@@ -215,6 +215,11 @@ def check_star(index: PictureIndex) -> None:
     starts = [at for at, is_reference in enumerate(index.is_reference) if is_reference]
     if not starts or starts[0]:
         raise StructureError(f"{where}: its first picture is no anchor")
+    if index.stream.codec == "h264" and index.frame_index[0] != index.key.first_frame:
+        raise StructureError(
+            f"{where}: its first anchor is frame {index.frame_index[0]}, in H.264 it is the chunk's "
+            f"first, {index.key.first_frame}"
+        )
     next_frame = index.key.first_frame
     for start, end in itertools.pairwise([*starts, len(index)]):
         if end - start > bound:

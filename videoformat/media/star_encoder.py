@@ -85,16 +85,20 @@ class StarEncoder:
         self._leaf_count = 0
         self._kept: list[tuple[Place, bytes, bytes, bytes]] = []
         self._planner: IntervalPlanner | None = None
+        self._probe: Probe | None = None
+        self._prepared: deque[av.VideoFrame] = deque()
         # Opened at once, so that what the encoder does not take is refused before frames come.
         self._lane(structure.anchor_offsets[0])
         if structure.adaptive:
-            probe = Probe(self._size, color, rate, structure.probe_quantiser)
-            self._planner = IntervalPlanner(structure.interval, probe.ratio)
+            self._probe = Probe(self._size, color, rate, structure.probe_quantiser)
+            self._planner = IntervalPlanner(structure.interval, self._probe.ratio)
 
     def push(self, picture: av.VideoFrame) -> None:
         """Takes the next picture in presentation order: yuv420p, of the size that was declared."""
         self.frame_count += 1
         self._waiting.append(picture)
+        if self._probe is not None:
+            self._prepared.append(self._probe.prepared(picture))
         if len(self._waiting) >= self.structure.interval:
             self._begin(self._choose(is_all=False))
 
@@ -143,7 +147,7 @@ class StarEncoder:
         # H.264 has no way to show frames before a sequence's first picture that follow it.
         leads = self.structure.codec == "h264" and not self._intervals
         if self._planner is not None:
-            return self._planner.choose(tuple(self._waiting), leads=leads, is_all=is_all)
+            return self._planner.choose(tuple(self._prepared), leads=leads, is_all=is_all)
         bound = self.structure.interval
         count = cut_into(len(self._waiting), bound)[0] if is_all else bound
         return Interval(count, anchor_place(count, leads=leads), 1.0)
@@ -151,6 +155,8 @@ class StarEncoder:
     def _begin(self, chosen: Interval) -> None:
         """Feeds the pairs of the next interval."""
         frames = [self._waiting.popleft() for _ in range(chosen.count)]
+        for _ in range(min(chosen.count, len(self._prepared))):
+            self._prepared.popleft()
         number = len(self._intervals)
         first = self._intervals[-1].first + self._intervals[-1].count if self._intervals else 0
         self._intervals.append(_OpenInterval(first, chosen.count, chosen.anchor))
