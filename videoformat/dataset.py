@@ -284,6 +284,15 @@ class Dataset:
         wanted, _ = self._group(requests)
         return self._reader.plan(wanted, ReadReport())
 
+    def explain(self, requests: Iterable[Request]) -> ReadReport:
+        """What reading these ``(episode, camera, index)`` costs, by reading them.
+
+        The frames are thrown away as they come; memory is needed for their coded bytes alone.
+        """
+        wanted, _ = self._group(requests)
+        self._read(wanted, _throw_away)
+        return self.last_read or ReadReport()
+
     def read_frames(
         self,
         episode: int,
@@ -405,7 +414,7 @@ class Dataset:
 
     def _read(self, wanted: Any, place: Any, size: tuple[int, int] | None = None) -> None:
         report = ReadReport()
-        self._reader.read(self._reader.plan(wanted, report), place, report, size)
+        self._reader.read_wanted(wanted, place, report, size)
         self.last_read = report
 
     def _camera(self, camera: str) -> Feature:
@@ -440,6 +449,10 @@ class Dataset:
                 wanted.setdefault(key, (episode, set()))[1].update(value[1])
             slots.setdefault((episode, camera, frame), []).append(slot)
         return wanted, slots
+
+
+def _throw_away(_episode: int, _camera: str, _frame: int, _rgb: UInt8Array) -> None:
+    """A place for frames that nobody wants."""
 
 
 def _by_chunk(

@@ -62,6 +62,27 @@ def test_for_people(capsys: pytest.CaptureFixture[str], uri: str) -> None:
     assert each.startswith("2.00 pictures and ")
 
 
+def test_explained(capsys: pytest.CaptureFixture[str], uri: str) -> None:
+    """The read's own report beside the plan, in a process that has cached nothing of it."""
+    arguments = ["plan", uri, "--episode", "0", "--camera", TOP, "--indices", "2,9", "--explain"]
+    assert cli.main([*arguments, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    cost = shown["cost"]
+    assert (cost["frames"], cost["pictures"], cost["media_bytes"]) == (2, 6, shown["bytes"])
+    assert (cost["takes"], cost["index_misses"], cost["ranges"]) == (1, 2, shown["ranges"])
+    assert cost["store_requests"] > 0
+    assert list(cost["seconds"]) == ["index", "plan", "fetch", "decode", "rgb"]
+    assert cli.main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    cost_lines = lines[lines.index("") + 1 :]
+    assert [line.split()[0] for line in cost_lines] == [
+        "read", "indexes", "media", "read", "store", "index", "plan", "fetch", "decode", "rgb"
+    ]  # fmt: skip
+    assert "2 frames, 6 pictures decoded" in cost_lines[0]
+    shares = [int(line.rsplit(" ", 1)[1].rstrip("%")) for line in cost_lines[5:]]
+    assert 95 <= sum(shares) <= 105
+
+
 def test_without_cameras_there_is_nothing_to_plan(tmp_path: Path) -> None:
     write_dataset(tmp_path / "d", lengths=(2,), cameras=())
     assert cli.main(["plan", str(tmp_path / "d"), "--episode", "0"]) == 2

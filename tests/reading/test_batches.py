@@ -192,7 +192,16 @@ def test_what_is_not_where_it_was_expected_is_read_through_lance(
 
 
 @pytest.mark.parametrize(
-    "choice", [{"decode_threads": 0}, {"decode_threads": 1.5}, {"index_cache_bytes": -1}]
+    "choice",
+    [
+        {"decode_threads": 0},
+        {"decode_threads": 1.5},
+        {"index_cache_bytes": -1},
+        {"frame_cache_bytes": -1},
+        {"frame_cache_bytes": 0.5},
+        {"gap_bytes": 1},
+        {"gap_bytes": 2**40},
+    ],
 )
 def test_options_are_checked(choice: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):

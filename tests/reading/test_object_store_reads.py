@@ -94,6 +94,9 @@ def test_one_take_and_one_range_read_a_camera(
     assert (warm.takes, warm.range_reads) == (0, len(CAMERAS))
     closures = ds.plan(requests).byte_count
     assert warm.media_bytes == closures
+    # What Lance counts is what the server saw.
+    assert warm.store_requests == len(proxy.traffic.requests)
+    assert warm.store_bytes == proxy.traffic.body_bytes
     # Some ranges that lie close together come in one request, with what is between them. A request
     # for where the media lies is a few bytes a fragment.
     assert closures <= proxy.traffic.body_bytes <= 1.3 * closures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 from videoformat.commands.arguments import (
@@ -15,7 +16,7 @@ from videoformat.commands.arguments import (
 )
 from videoformat.commands.selection import add_selection, selected
 from videoformat.commands.text import aligned, byte_text, print_json
-from videoformat.reading import ChunkRead, ReadPlan
+from videoformat.reading import ChunkRead, ReadPlan, ReadReport
 
 __all__ = ["add"]
 
@@ -24,7 +25,8 @@ Shows what reading frames would fetch and decode, without doing either: the pict
 closures with their types, the groups in which a decoder gets them, and the byte ranges."""
 _EXAMPLES = """\
   videoformat plan data.vf --episode 42 --camera wrist --indices 1733
-  videoformat plan data.vf --episode 0 --episode 1 --indices 100:110 --json"""
+  videoformat plan data.vf --episode 0 --episode 1 --indices 100:110 --json
+  videoformat plan s3://bucket/data.vf --episode 3 --indices 17,250 --explain"""
 
 
 def add(commands: Commands) -> None:
@@ -34,6 +36,11 @@ def add(commands: Commands) -> None:
     )
     add_dataset(parser)
     add_selection(parser)
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="read the frames too, and show requests, bytes, pictures and time by stage",
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -41,15 +48,19 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     dataset = open_dataset(args)
-    plan = dataset.plan(
+    requests = [
         (episode, camera, frame)
         for episode, camera, frames in selected(dataset, args)
         for frame in frames
-    )
+    ]
+    # Read first: what is planned before has its indexes in the cache.
+    report = dataset.explain(requests) if args.explain else None
+    plan = dataset.plan(requests)
     if args.json:
-        print_json(as_json(plan))
+        cost = {} if report is None else {"cost": asdict(report)}
+        print_json({**as_json(plan), **cost})
     else:
-        print("\n".join(as_text(plan)))
+        print("\n".join([*as_text(plan), *(cost_text(report) if report else [])]))
     return 0
 
 
@@ -120,6 +131,28 @@ def as_text(plan: ReadPlan) -> list[str]:
     each = f"{plan.picture_count / plan.frame_count:.2f} pictures and " if plan.frame_count else ""
     each += f"{byte_text(plan.byte_count / max(1, plan.frame_count))} a frame"
     return [*aligned(lines), each]
+
+
+def cost_text(report: ReadReport) -> list[str]:
+    """What a read did, and where its time went."""
+    pictures = f"{report.pictures} pictures decoded" if report.pictures else "nothing decoded"
+    lines: list[tuple[object, ...]] = [
+        ("read", f"{report.frames} frames, {pictures}"),
+        (
+            "indexes",
+            f"{report.index_hits} cached, {report.index_misses} read in {report.takes} takes",
+        ),
+        ("media", f"{byte_text(report.media_bytes)} in {report.ranges} ranges"),
+        (
+            "read by",
+            f"{report.range_reads} range reads, {report.direct_reads} reads of local files",
+        ),
+        ("store", f"{report.store_requests} requests, {byte_text(report.store_bytes)}"),
+    ]
+    total = sum(report.seconds.values())
+    for stage, seconds in report.seconds.items():
+        lines.append((stage, f"{seconds * 1e3:.2f} ms, {seconds / total:.0%}" if total else "0 ms"))
+    return ["", *aligned(lines)]
 
 
 def _types(types: Counter[str]) -> str:

@@ -8,8 +8,9 @@ the rows' media lies and one for the media; so the calls of several cameras are 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from videoformat.index.features import Feature
 from videoformat.index.schema import media_columns
@@ -19,9 +20,21 @@ from videoformat.reading.plan import ChunkRead
 from videoformat.reading.report import ReadReport
 from videoformat.table import Table
 
-__all__ = ["MediaFetcher"]
+__all__ = ["MediaFetcher", "counted"]
 
 MAXIMUM_READS = 8  # of different cameras at once, each with Lance's own requests side by side
+
+
+@contextmanager
+def counted(table: Table, report: ReadReport) -> Iterator[None]:
+    """Adds what Lance reads from the store in the block to a report."""
+    requests, byte_count = table.store_reads()
+    try:
+        yield
+    finally:
+        now = table.store_reads()
+        report.store_requests += now[0] - requests
+        report.store_bytes += now[1] - byte_count
 
 
 class MediaFetcher:
@@ -87,8 +100,10 @@ class MediaFetcher:
             column = media_columns(self._cameras[camera])[0]
             return self._table.read_ranges(column, requests, gap_bytes=self._options.gap_bytes)
 
+        with counted(self._table, report):
+            answers = list(self._side_by_side(fetch, cameras))
         parts: list[list[bytes]] = [[] for _ in chunks]
-        for camera, found in zip(cameras, self._side_by_side(fetch, cameras), strict=True):
+        for camera, found in zip(cameras, answers, strict=True):
             ranges = iter(found)
             for at in wanted[camera]:
                 parts[at] = [next(ranges) for _ in chunks[at].plan.ranges]

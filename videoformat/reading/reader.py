@@ -26,7 +26,8 @@ from videoformat.index.schema import media_columns
 from videoformat.media.color import Color, to_rgb
 from videoformat.media.decoder import DecodedPicture
 from videoformat.reading.decode import StepDecoder
-from videoformat.reading.fetch import MediaFetcher
+from videoformat.reading.fetch import MediaFetcher, counted
+from videoformat.reading.frame_cache import FrameCache
 from videoformat.reading.indexes import KEY_COLUMNS, IndexCache, LoadedIndex, parse_index
 from videoformat.reading.local_media import place_of
 from videoformat.reading.options import ReadOptions
@@ -56,6 +57,7 @@ class Reader:
         self.cameras: Mapping[str, Feature] = table.info.cameras
         self._sources = AllowedSources(allowed_sources)
         self._indexes = IndexCache(self.options.index_cache_bytes)
+        self._frames = FrameCache(self.options.frame_cache_bytes)
         self._steps = StepDecoder()
         self._media = MediaFetcher(table, self.cameras, self.options)
         self._pool: tuple[int, ThreadPoolExecutor] | None = None
@@ -83,7 +85,8 @@ class Reader:
         report.index_misses += len(missing)
         if missing:
             report.takes += 1
-            found.update(self._load(missing))
+            with counted(self.table, report):
+                found.update(self._load(missing))
         report.seconds["index"] += time.perf_counter() - begin
         return found
 
@@ -124,6 +127,37 @@ class Reader:
             chunks.append(ChunkRead(episode, camera, row, loaded.index, steps, loaded.place))
         report.seconds["plan"] += time.perf_counter() - begin
         return ReadPlan(tuple(chunks))
+
+    def read_wanted(
+        self,
+        wanted: Mapping[tuple[int, str], tuple[int, set[int]]],
+        place: Place,
+        report: ReadReport,
+        size: tuple[int, int] | None = None,
+    ) -> None:
+        """Plans and reads; frames that are kept are placed without either."""
+        rest = self._place_kept(wanted, place, report, size) if self._frames.capacity else wanted
+        self.read(self.plan(rest, report), place, report, size)
+
+    def _place_kept(
+        self,
+        wanted: Mapping[tuple[int, str], tuple[int, set[int]]],
+        place: Place,
+        report: ReadReport,
+        size: tuple[int, int] | None,
+    ) -> dict[tuple[int, str], tuple[int, set[int]]]:
+        """Places what the cache has, and returns what it has not."""
+        rest: dict[tuple[int, str], tuple[int, set[int]]] = {}
+        for (row, camera), (episode, frames) in wanted.items():
+            for frame in frames:
+                kept = self._frames.get((row, camera, frame, size))
+                if kept is None:
+                    rest.setdefault((row, camera), (episode, set()))[1].add(frame)
+                    continue
+                place(episode, camera, frame, kept)
+                report.frame_hits += 1
+                report.frames += 1
+        return rest
 
     def read(
         self,
@@ -201,6 +235,8 @@ class Reader:
         for frame, picture in self._steps.decode(chunk, step, parts, report):
             begin = time.perf_counter()
             rgb = to_rgb(picture, color, stream.height, stream.width, size)
+            if self._frames.capacity:
+                self._frames.put((chunk.row, chunk.camera, frame, size), rgb)
             place(chunk.episode, chunk.camera, frame, rgb)
             report.seconds["rgb"] += time.perf_counter() - begin
             report.frames += 1

@@ -34,7 +34,7 @@ from videoformat.index.schema import (
     DatasetInfo,
     table_schema,
 )
-from videoformat.table import columns, history, recovery
+from videoformat.table import columns, history, recovery, unfinished
 from videoformat.table.errors import address_of, lance_errors
 from videoformat.table.rows import is_media, lance_rows, lance_schema
 
@@ -247,6 +247,13 @@ class Table:
                 )
         return [data for data in parts if data is not None]
 
+    def store_reads(self) -> tuple[int, int]:
+        """Requests and bytes that Lance has read from the store through this object so far."""
+        counts = [
+            item.io_stats_snapshot() for item in (self._dataset, *list(self._by_gap.values()))
+        ]
+        return sum(item.read_iops for item in counts), sum(item.read_bytes for item in counts)
+
     def _with_gap(self, gap_bytes: int | None) -> lance.LanceDataset:
         """Lance's object for reading media with a gap; made once, by one small request.
 
@@ -304,6 +311,12 @@ class Table:
                     ),
                 )
             )
+
+    def discard(self, fragments: Sequence[Any]) -> None:
+        """Removes rows that were written and not committed, and never will be."""
+        if fragments:
+            with lance_errors(self.uri, "removing what was not committed"):
+                unfinished.remove_files(self._dataset, fragments, self.local_root)
 
     def commit(self, fragments: Sequence[Any], message: str | None = None) -> Table:
         """Makes written rows visible, all of them in one step, after whatever others appended."""
