@@ -1,0 +1,146 @@
+"""The same frames in other forms, at one quality: video files by an encoder, JPEG files, and the search.
+
+Quality is luma PSNR against the decoded source, over all frames that are compared, computed from the
+RGB that readers return (BT.601, limited range), so that one definition holds for all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+# Read when the encoder is made: errors only.
+os.environ.setdefault("SVT_LOG", "1")
+
+import av
+import numpy as np
+from peers import EpisodeVideo, JpegFiles, Read
+from PIL import Image
+
+from videoformat.convert.engine import open_source
+from videoformat.index.frame_rate import frame_rate
+
+__all__ = ["SETTINGS", "Source", "match", "psnr", "write_jpegs"]
+
+# AV1 as LeRobot writes it, a key frame every second frame; H.264 as x264 does by default.
+SETTINGS = {
+    "av1": ("libsvtav1", {"g": "2", "preset": "8"}),
+    "h264": ("libx264", {"g": "250", "preset": "medium"}),
+}
+_LUMA = np.array([65.481, 128.553, 24.966], np.float32) / 255
+_PIECE = 32  # frames that are compared at once
+
+
+class Source:
+    """A LeRobot dataset of one camera: its files, and its pictures as they are coded."""
+
+    def __init__(self, root: Path) -> None:
+        self._origin = open_source(root)
+        (self._camera,) = self._origin.info.cameras
+        self.rate = frame_rate(self._origin.info.fps)
+        self.lengths = dict(enumerate(self._origin.lengths))
+
+    def videos(self) -> dict[int, EpisodeVideo]:
+        """The source's own files."""
+        found = {}
+        for number in self._origin.numbers:
+            part = self._origin.coded(self._origin.episode(number))[self._camera]
+            found[number] = EpisodeVideo(part.path, part.first_frame, self.lengths[number])
+        return found
+
+    def pictures(self, episode: int) -> Iterator[av.VideoFrame]:
+        for pictures in self._origin.pictures(self._origin.episode(episode)):
+            yield pictures[self._camera].picture
+
+    def encode(
+        self, folder: Path, codec: str, crf: float, episodes: Iterable[int]
+    ) -> dict[int, EpisodeVideo]:
+        """A file an episode, from the decoded samples without a detour through RGB."""
+        folder.mkdir(parents=True, exist_ok=True)
+        videos = {}
+        for episode in episodes:
+            path = folder / f"{episode:04d}.mp4"
+            count = _encode(path, codec, crf, self.rate, self.pictures(episode))
+            videos[episode] = EpisodeVideo(path, 0, count)
+        return videos
+
+
+def _encode(
+    path: Path, codec: str, crf: float, rate: Fraction, pictures: Iterable[av.VideoFrame]
+) -> int:
+    name, options = SETTINGS[codec]
+    count = 0
+    with av.open(str(path), "w") as container:
+        stream: Any = None
+        for picture in pictures:
+            if stream is None:
+                stream = container.add_stream(
+                    name, rate=rate, options={**options, "crf": f"{crf:g}"}
+                )
+                stream.width, stream.height = picture.width, picture.height
+                stream.pix_fmt = "yuv420p"
+                stream.color_range, stream.colorspace = picture.color_range, picture.colorspace
+            picture.pts, picture.time_base = count, 1 / rate
+            picture.pict_type = 0
+            container.mux(stream.encode(picture))
+            count += 1
+        container.mux(stream.encode(None))
+    return count
+
+
+def write_jpegs(folder: Path, read: Read, quality: int, lengths: Mapping[int, int]) -> JpegFiles:
+    """A JPEG file a frame, 4:2:0 as the source is."""
+    files = JpegFiles(folder)
+    for episode, length in lengths.items():
+        files.path(episode, 0).parent.mkdir(parents=True, exist_ok=True)
+        for frames in _pieces(length):
+            for frame, image in zip(frames, read(episode, frames), strict=True):
+                target = files.path(episode, frame)
+                Image.fromarray(image).save(target, quality=quality, subsampling="4:2:0")
+    return files
+
+
+def psnr(source: Read, coded: Read, lengths: Mapping[int, int]) -> float:
+    """Luma PSNR over all frames of some episodes, from the mean of the squared differences."""
+    squared, samples = 0.0, 0
+    for episode, length in lengths.items():
+        for frames in _pieces(length):
+            for ours, theirs in zip(source(episode, frames), coded(episode, frames), strict=True):
+                difference = ours.astype(np.float32) @ _LUMA - theirs.astype(np.float32) @ _LUMA
+                squared += float((difference**2).sum(dtype=np.float64))
+                samples += difference.size
+    return float(10 * np.log10(255**2 / (squared / samples)))
+
+
+def _pieces(length: int) -> list[list[int]]:
+    return [list(range(at, min(at + _PIECE, length))) for at in range(0, length, _PIECE)]
+
+
+def match(
+    quality: Callable[[float], float], target: float, bounds: Sequence[float], *, step: float = 0.5,
+    tolerance: float = 0.1, tries: int = 6,
+) -> float:  # fmt: skip
+    """The rate factor whose quality is within a tolerance of the target, or the nearest tried.
+
+    Quality falls as the factor grows. The first two tries are in the bounds' middle; then lines
+    through the two tries that are nearest lead on, in whole steps.
+    """
+    low, high = bounds
+    tried: dict[float, float] = {}
+    factor = round((low + high) / 2 / step) * step
+    for _ in range(tries):
+        tried[factor] = quality(factor)
+        if abs(tried[factor] - target) <= tolerance:
+            return factor
+        nearest = sorted(tried, key=lambda item: abs(tried[item] - target))[:2]
+        slope = -0.5
+        if len(nearest) == 2 and tried[nearest[0]] != tried[nearest[1]]:
+            slope = (tried[nearest[0]] - tried[nearest[1]]) / (nearest[0] - nearest[1])
+        guess = nearest[0] + (target - tried[nearest[0]]) / min(slope, -0.05)
+        factor = min(high, max(low, round(guess / step) * step))
+        if factor in tried:
+            break
+    return min(tried, key=lambda item: abs(tried[item] - target))
