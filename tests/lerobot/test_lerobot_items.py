@@ -98,7 +98,7 @@ def test_episodes_come_in_ascending_order_and_keep_their_index(source: vf.Datase
     assert [int(item["episode_index"]) for item in dataset[:]] == [1] * 4 + [2] * 6
     assert [int(item["index"]) for item in dataset[:]] == list(range(9, 19))
     assert (dataset.num_episodes, dataset.num_frames) == (2, 10)
-    assert dataset.episodes == [1, 2]
+    assert dataset.episodes == [2, 1]  # as they were given, which is what LeRobot keeps
     assert dataset.absolute_to_relative_idx == {9 + at: at for at in range(10)}
     assert LeRobotDataset("me/small", root=source).absolute_to_relative_idx is None
 
@@ -115,6 +115,9 @@ def test_an_episode_filter_sees_the_metadata(source: vf.Dataset) -> None:
 
     dataset = LeRobotDataset("me/small", root=source, episode_filter=long)
     assert dataset.episodes == [2]
+    assert dataset.num_frames == LENGTHS[2]
+    with pytest.raises(ValueError, match="episode_filter is true of none"):
+        LeRobotDataset("me/small", root=source, episodes=[0, 1], episode_filter=long)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +134,7 @@ def test_deltas_are_on_the_grid(
 
     if is_right:
         assert make().delta_indices == {"action": (3,)}
+        assert LeRobotDataset("me/small", root=source).delta_indices is None
     else:
         with pytest.raises(ValueError, match=r"these are not: {'action': \[0.1002\]}"):
             make()
@@ -178,6 +182,54 @@ def test_columns_by_row_and_by_key(source: vf.Dataset) -> None:
     assert list(dataset.get_raw_item(0)) == COLUMNS
     with pytest.raises(KeyError, match="there is no column 'speed'"):
         _ = table["speed"]
+
+
+def test_rows_in_any_order_and_number(source: vf.Dataset) -> None:
+    dataset = LeRobotDataset("me/small", root=source, episodes=[2, 0])
+    table = dataset.hf_dataset.select([14, 0, -1]).select_columns(["index", "action"])
+    assert [value.item() for value in table["index"]] == [18, 0, 18]
+    assert table[-1]["action"].tolist() == [2, 5]
+    assert [value.item() for value in table[np.array([1, 0])]["index"]] == [0, 18]
+    assert table[torch.tensor(2)]["index"].item() == 18
+    assert list(table.features) == ["index", "action"]
+    assert table.features["action"]["shape"] == (2,)
+    for row in (3, -4):
+        with pytest.raises(IndexError, match=f"there is no row {row}; valid are -3 to 2"):
+            _ = table[row]
+
+
+def test_an_index_counts_from_either_end(source: vf.Dataset) -> None:
+    dataset = LeRobotDataset("me/small", root=source, episodes=[1])
+    assert int(dataset[-1]["index"]) == int(dataset[3]["index"]) == 12
+    assert [int(item["frame_index"]) for item in dataset[-2:]] == [2, 3]
+    assert [int(item["frame_index"]) for item in dataset[::-2]] == [3, 1]
+    for index in (4, -5):
+        with pytest.raises(IndexError, match=f"there is no item {index}"):
+            _ = dataset[index]
+
+
+def test_images_are_floats_and_columns_where_video_is_neither(tmp_path: Path) -> None:
+    """LeRobot's ``return_uint8`` is about video, and its rows hold what was recorded as images."""
+    still, moving = "observation.images.still", "observation.images.moving"
+    features = {
+        still: {"dtype": "image", "shape": (32, 48, 3)},
+        moving: {"dtype": "video", "shape": (32, 48, 3)},
+    }
+    with vf.create(tmp_path / "mixed.vf", fps=10, features=features) as writer:
+        for at in range(4):
+            rgb = np.full((32, 48, 3), 40 * at, np.uint8)
+            writer.add_frame({still: rgb, moving: rgb, "task": "wait"})
+        writer.save_episode()
+    dataset = LeRobotDataset("me/mixed", root=tmp_path / "mixed.vf", return_uint8=True)
+    item = dataset[2]
+    # Video first, then the columns.
+    assert list(item)[:2] == [moving, still]
+    assert (item[moving].dtype, item[still].dtype) == (torch.uint8, torch.float32)
+    assert torch.equal(item[moving].float() / 255, item[still])
+    row = dataset.get_raw_item(2)
+    assert moving not in row
+    assert torch.equal(row[still], item[still])
+    assert (dataset.meta.image_keys, dataset.meta.video_keys) == ([still], [moving])
 
 
 def test_float64_and_small_integers_come_as_lerobot_has_them(tmp_path: Path) -> None:
@@ -238,7 +290,10 @@ def test_metadata_under_lerobots_names(source: vf.Dataset) -> None:
     assert meta.tasks.iloc[2].name == "task 2"
     assert meta.tasks.loc["task 1"].task_index == meta.get_task_index("task 1") == 1
     assert meta.get_task_index("fly") is None
+    assert meta.tasks["task_index"] == [0, 1, 2]
     assert meta.filter_episodes(lambda episode: episode["length"] < 7) == [1, 2]
+    assert meta.filter_episodes(lambda episode: episode["length"] < 7, [2, 0]) == [2]
+    assert repr(meta).startswith("LeRobotDatasetMetadata('me/small', root=")
     with pytest.raises(IndexError, match="there is no episode 3"):
         _ = meta.episodes[3]
 

@@ -73,6 +73,18 @@ def test_rgb_is_that_of_the_formulas(matrix: str, range_: str) -> None:
         assert np.abs(rgb - by_formula(*sample, matrix, range_)).max() <= 2.5, sample
 
 
+@pytest.mark.parametrize("range_", RANGES)
+@pytest.mark.parametrize("matrix", WEIGHTS)
+def test_scaled_rgb_is_the_nearest_to_the_formulas(matrix: str, range_: str) -> None:
+    color = Color(matrix, range_, "unspecified", "unspecified")
+    for sample in SAMPLES:
+        for size in ((5, 9), (40, 24)):
+            rgb = to_rgb(flat(*sample), color, 16, 16, size).astype(float)
+            assert rgb.shape == (*size, 3)
+            # Half a level of rounding, and swscale's coefficients have 13 bits.
+            assert np.abs(rgb - by_formula(*sample, matrix, range_)).max() <= 0.75, sample
+
+
 def test_rgb_of_the_top_left_part() -> None:
     picture = rgb_to_picture(np.full((5, 3, 3), 77, np.uint8))
     assert (picture.width, picture.height) == (16, 16)

@@ -6,6 +6,8 @@ interval, the number of different intervals in a batch, and the pictures that a 
 each of its frames where a frame is decoded from two anchors.
 
     python tools/bench/shuffle_quality.py --episodes 200 --frames 300 [--json OUT]
+
+``training_epoch.py`` measures the same orders' speed, and plots it against these figures.
 """
 
 from __future__ import annotations
@@ -21,6 +23,29 @@ import numpy as np
 from videoformat.sampling import EpochOrder, OrderSettings, intervals_of
 
 Int64Array = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order that is measured: groups of so many frames, mixed over so many batches.
+
+    Over one batch it is a sampler's, over more a stream's.
+    """
+
+    name: str
+    group: int
+    batches: int = 1
+
+
+ORDERS = (
+    Order("uniform shuffle (`group=1`)", 1),
+    Order("`IntervalSampler(group=4)`", 4),
+    Order("`IntervalSampler(group=8)`", 8),
+    Order("`IntervalSampler(group=16)`", 16),
+    Order("`FrameStream(group=8)`, buffer of 8 batches", 8, 8),
+    Order("`FrameStream(group=16)`, buffer of 8 batches", 16, 8),
+    Order("`FrameStream(group=16)`, buffer of 32 batches", 16, 32),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +77,21 @@ def pictures(frames: Int64Array, starts: Int64Array, read: int) -> float:
     return decoded / len(frames)
 
 
-def measure(
-    name: str, order: EpochOrder, starts: Int64Array, episode_frames: int, batch: int, read: int
-) -> Quality:
-    """Figures of an order whose batches are cut from it, and read ``read`` frames at a time."""
-    frames = order.frames(0, len(order))
+def measure(order: Order, episodes: int, episode_frames: int, interval: int, batch: int) -> Quality:
+    """Figures of an order over equal episodes; its batches are cut from it."""
+    starts = intervals_of(np.full(episodes, episode_frames), interval)
+    read = order.batches * batch
+    made = EpochOrder(starts, OrderSettings(order.group, read))
+    frames = made.frames(0, len(made))
     whole = len(frames) // batch * batch
     batches = frames[:whole].reshape(-1, batch)
-    interval = np.searchsorted(starts, batches, side="right") - 1
+    labels = np.searchsorted(starts, batches, side="right") - 1
     return Quality(
-        name=name,
+        name=order.name,
         distance=float(np.abs(np.diff(frames)).mean() / (len(frames) / 3)),
         episode_share=float(np.mean([largest_share(row // episode_frames) for row in batches])),
-        interval_share=float(np.mean([largest_share(row) for row in interval])),
-        intervals=float(np.mean([len(np.unique(row)) for row in interval])),
+        interval_share=float(np.mean([largest_share(row) for row in labels])),
+        intervals=float(np.mean([len(np.unique(row)) for row in labels])),
         pictures_per_frame=pictures(frames, starts, read),
     )
 
@@ -80,22 +106,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    starts = intervals_of(np.full(options.episodes, options.frames), options.interval)
-    batch = options.batch
-    kinds = [
-        ("uniform shuffle", 1, batch),
-        ("IntervalSampler(group=4)", 4, batch),
-        ("IntervalSampler(group=8)", 8, batch),
-        ("IntervalSampler(group=16)", 16, batch),
-        ("FrameStream(group=8, 8 batches)", 8, 8 * batch),
-        ("FrameStream(group=16, 8 batches)", 16, 8 * batch),
-        ("FrameStream(group=16, 32 batches)", 16, 32 * batch),
+    results = [
+        measure(order, options.episodes, options.frames, options.interval, options.batch)
+        for order in ORDERS
     ]
-    results = []
-    for name, group, buffer in kinds:
-        order = EpochOrder(starts, OrderSettings(group, buffer))
-        results.append(measure(name, order, starts, options.frames, batch, buffer))
-    print(f"{options.episodes} episodes of {options.frames} frames, batch {batch}")
+    print(f"{options.episodes} episodes of {options.frames} frames, batch {options.batch}")
     print(
         "| order | distance, uniform = 1 | episode's share | interval's share | intervals | pictures a frame |"
     )

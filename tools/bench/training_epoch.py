@@ -1,28 +1,34 @@
 """Frames per second of a training epoch: the interval-aware orders, a uniform shuffle, torchcodec.
 
 One camera's frames at 224x224 as uint8, batches of 32, 2 workers that persist. Each loader runs one
-epoch to warm up; then the loaders take turns, an epoch each, so that the machine's noise hits all.
-torchcodec reads the same frames out of the LeRobot v3.0 source, a decoder a file kept open in each
-worker, and scales with torch. Nothing is trained: the loader's speed is what is measured.
+epoch to warm up; then the loaders take turns, an epoch each, and each round begins with another of
+them, so that the machine's noise hits all. torchcodec reads the same frames out of the LeRobot v3.0
+source, a decoder a file kept open in each worker, and scales with torch (quicker here than its own
+transforms). Nothing is trained: the loader's speed is what is measured.
 
-    python tools/bench/training_epoch.py SOURCE [--dataset DATASET] [--rounds 3] [--json OUT]
+    python tools/bench/training_epoch.py SOURCE [--dataset DATASET] [--json OUT] [--plot OUT]
 
 SOURCE is a LeRobot v3.0 dataset of one camera; DATASET is made from it (DDRA, H.264) where missing.
+A round takes about 40 seconds on two cores; none begins after ``--seconds``. ``--json`` with a file
+that is there and ``--plot`` without SOURCE draw what was measured before.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from machine import describe, sentence
+from shuffle_quality import ORDERS, measure
 from torch.nn.functional import interpolate
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
@@ -32,6 +38,21 @@ from videoformat.torch import FrameDataset, FrameStream, IntervalSampler
 SIZE = (224, 224)
 BATCH = 32
 WORKERS = 2
+UNIFORM = ORDERS[0].name
+TORCHCODEC = "torchcodec over AV1 g=2, uniform shuffle"
+HEADINGS = (
+    "order",
+    "frames/s",
+    "uniform = 1",
+    "torchcodec = 1",
+    "distance of successive frames, uniform = 1",
+    "largest share of a batch from one episode",
+    "from one interval",
+    "intervals in a batch",
+    "pictures a frame",
+)
+# Randomness is told of many equal episodes; the dataset that is read may have few.
+QUALITY = {"episodes": 200, "episode_frames": 300, "interval": 16, "batch": BATCH}
 
 
 class TorchcodecDataset(Dataset):  # type: ignore[misc]  # torch comes without types here
@@ -62,81 +83,170 @@ class TorchcodecDataset(Dataset):  # type: ignore[misc]  # torch comes without t
         return {"image": scaled, "index": torch.tensor(index)}
 
 
-def loaders(source: Path, dataset: Path, *, with_torchcodec: bool) -> dict[str, tuple[Any, Any]]:
-    """(loader, what has its epoch) by name."""
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A loader, and what has its epoch: a sampler or a stream, or None."""
+
+    loader: Any
+    ordered: Any
+
+    def epoch(self, number: int, frames: int) -> float:
+        """Frames per second of one epoch, in which each frame came once."""
+        if self.ordered is not None:
+            self.ordered.set_epoch(number)
+        begin = time.perf_counter()
+        seen = [index for batch in self.loader for index in batch["index"].tolist()]
+        seconds = time.perf_counter() - begin
+        if sorted(seen) != list(range(frames)):
+            raise SystemExit("an epoch did not have each frame once")
+        return len(seen) / seconds
+
+
+def sides(source: Path, frames: FrameDataset, *, with_torchcodec: bool) -> dict[str, Side]:
+    """What is measured, by name."""
     common: dict[str, Any] = {
         "num_workers": WORKERS,
         "multiprocessing_context": "forkserver",
         "persistent_workers": True,
         "prefetch_factor": 4,
     }
-    frames = FrameDataset(dataset, columns=[], size=SIZE)
-    made: dict[str, tuple[Any, Any]] = {}
-    for name, group in (("uniform shuffle", 1), ("IntervalSampler, group 8", 8),
-                        ("IntervalSampler, group 16", 16)):  # fmt: skip
-        sampler = IntervalSampler(frames, group=group, buffer=BATCH)
-        made[name] = DataLoader(frames, batch_size=BATCH, sampler=sampler, **common), sampler
-    stream = FrameStream(frames, batch_size=BATCH, group=16, buffer=8 * BATCH)
-    made["FrameStream, group 16, 8 batches"] = DataLoader(stream, batch_size=None, **common), stream
+    made: dict[str, Side] = {}
+    for order in ORDERS:
+        buffer = order.batches * BATCH
+        if order.batches == 1:
+            sampler = IntervalSampler(frames, group=order.group, buffer=buffer)
+            loader = DataLoader(frames, batch_size=BATCH, sampler=sampler, **common)
+            made[order.name] = Side(loader, sampler)
+        else:
+            stream = FrameStream(frames, batch_size=BATCH, group=order.group, buffer=buffer)
+            made[order.name] = Side(DataLoader(stream, batch_size=None, **common), stream)
     if with_torchcodec:
         (camera,) = frames.cameras
         theirs = TorchcodecDataset(source, camera)
-        order = RandomSampler(theirs)
-        made["torchcodec, uniform shuffle"] = (
-            DataLoader(theirs, batch_size=BATCH, sampler=order, **common),
-            None,
-        )
+        loader = DataLoader(theirs, batch_size=BATCH, sampler=RandomSampler(theirs), **common)
+        made[TORCHCODEC] = Side(loader, None)
     return made
 
 
-def epoch(loader: Any, ordered: Any, number: int) -> float:
-    """Frames per second of one epoch, in which each frame came once."""
-    if ordered is not None:
-        ordered.set_epoch(number)
-    begin = time.perf_counter()
-    seen = [index for batch in loader for index in batch["index"].tolist()]
-    seconds = time.perf_counter() - begin
-    if sorted(seen) != list(range(len(seen))):
-        raise SystemExit("an epoch did not have each frame once")
-    return len(seen) / seconds
-
-
-def measure(made: dict[str, tuple[Any, Any]], rounds: int, say: Callable[[str], None]) -> Any:
-    """Frames per second by loader: one figure a round, after an epoch to warm up."""
+def take_turns(
+    made: dict[str, Side], frames: int, rounds: int, seconds: float, say: Callable[[str], None]
+) -> dict[str, list[float]]:
+    """Frames per second by side: one figure a round, after an epoch to warm up."""
     speeds: dict[str, list[float]] = {name: [] for name in made}
+    names = list(made)
+    begin = time.perf_counter()
     for number in range(rounds + 1):
-        for name, (loader, ordered) in made.items():
-            speed = epoch(loader, ordered, number)
+        if number > 1 and time.perf_counter() - begin > seconds:
+            break
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            speed = made[name].epoch(number, frames)
             say(f"  round {number}: {name}: {speed:.0f}")
             if number:
                 speeds[name].append(speed)
     return speeds
 
 
+def table(record: dict[str, Any]) -> str:
+    """The speeds as Markdown, with the randomness that they are paid with."""
+    speeds = {name: statistics.median(found) for name, found in record["frames_per_second"].items()}
+    random = {order.name: measure(order, **QUALITY) for order in ORDERS}
+    lines = [
+        f"| {' | '.join(HEADINGS)} |",
+        "|---" * len(HEADINGS) + "|",
+    ]
+    for name, speed in speeds.items():
+        theirs = f"{speed / speeds[TORCHCODEC]:.2f}" if TORCHCODEC in speeds else "–"
+        line = f"| {name} | {speed:.0f} | {speed / speeds[UNIFORM]:.2f} | {theirs} |"
+        if name in random:
+            found = random[name]
+            line += (
+                f" {found.distance:.2f} | {found.episode_share:.3f} | {found.interval_share:.3f} "
+                f"| {found.intervals:.1f} | {found.pictures_per_frame:.2f} |"
+            )
+        else:
+            line += " 1 | – | – | – | – |"
+        lines.append(line)
+    rounds = len(record["frames_per_second"][UNIFORM])
+    lines += [
+        "",
+        f"{record['sentence']}; torch {record['torch']}; medians of {rounds} epochs each.",
+    ]
+    return "\n".join(lines)
+
+
+def plot(record: dict[str, Any], path: Path) -> None:
+    """Speed against randomness, a mark an order."""
+    import matplotlib as mpl  # noqa: PLC0415 - only where a plot is asked for
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    speeds = {name: statistics.median(found) for name, found in record["frames_per_second"].items()}
+    figure, axes = plt.subplots(figsize=(7.5, 4.2))
+    for order in ORDERS:
+        found = measure(order, **QUALITY)
+        marker, color = ("o", "tab:blue") if order.batches == 1 else ("s", "tab:green")
+        axes.scatter(found.intervals, speeds[order.name], marker=marker, color=color, zorder=3)
+        axes.annotate(
+            order.name.replace("`", "").replace(", buffer of", ",\n"),
+            (found.intervals, speeds[order.name]),
+            xytext=(6, -4),
+            textcoords="offset points",
+            fontsize=8,
+            va="top",
+        )
+    for name, factor, style in ((UNIFORM, 2.0, "--"), (TORCHCODEC, 2.5, ":")):
+        if name in speeds:
+            label = f"{factor:g} times {name.split(' (')[0]}"
+            axes.axhline(factor * speeds[name], color="grey", linestyle=style, label=label)
+    if TORCHCODEC in speeds:
+        axes.axhline(speeds[TORCHCODEC], color="tab:red", linestyle=":", label=TORCHCODEC)
+    axes.set(
+        xlabel=f"different intervals in a batch of {BATCH}: more is closer to a uniform shuffle",
+        ylabel="frames a second, 2 workers",
+        xlim=(0, 40),
+        ylim=(0, None),
+    )
+    axes.legend(fontsize=8, loc="lower left")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("source", type=Path)
+    parser.add_argument("source", type=Path, nargs="?")
     parser.add_argument("--dataset", type=Path, default=Path("training_epoch.vf"))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=190.0)
     parser.add_argument("--no-torchcodec", action="store_true")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
-    if not options.dataset.exists():
-        vf.convert(options.source, options.dataset, video=vf.DDRA())
-    made = loaders(options.source, options.dataset, with_torchcodec=not options.no_torchcodec)
-    speeds = measure(made, options.rounds, print)
-    print(sentence())
-    uniform = statistics.median(speeds["uniform shuffle"])
-    print("| loader | frames a second, median | uniform shuffle = 1 |")
-    print("|---|---|---|")
-    for name, found in speeds.items():
-        median = statistics.median(found)
-        print(f"| {name} | {median:.0f} | {median / uniform:.2f} |")
-    if options.json:
-        record = {"machine": describe(), "torch": torch.__version__, "frames_per_second": speeds}
-        options.json.write_text(json.dumps(record, indent=2) + "\n")
+    if options.source is None:
+        if options.json is None:
+            parser.error("give a SOURCE to measure, or --json with what was measured")
+        record = json.loads(options.json.read_text())
+    else:
+        if not options.dataset.exists():
+            vf.convert(options.source, options.dataset, video=vf.DDRA())
+        multiprocessing.set_forkserver_preload(["torch", "videoformat.torch"])
+        frames = FrameDataset(options.dataset, columns=[], size=SIZE)
+        made = sides(options.source, frames, with_torchcodec=not options.no_torchcodec)
+        speeds = take_turns(made, len(frames), options.rounds, options.seconds, print)
+        record = {
+            "machine": describe(),
+            "sentence": sentence(),
+            "torch": torch.__version__,
+            "frames_per_second": speeds,
+        }
+        if options.json:
+            options.json.write_text(json.dumps(record, indent=2) + "\n")
+    print(table(record))
+    if options.plot:
+        plot(record, options.plot)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ class LeRobotDataset(torch.utils.data.Dataset):  # type: ignore[misc]  # torch c
     """A dataset of this format as LeRobot's code expects one.
 
     Arguments are LeRobot's. ``root`` is the dataset's address (a path or URI); without one,
-    ``repo_id`` is. ``revision`` is a version number or a tag. ``episodes`` come in ascending order.
+    ``repo_id`` is. ``revision`` is a version number or a tag. Items of ``episodes`` come in ascending
+    order of episode, whatever the order of the list.
     ``delta_timestamps`` are seconds from the frame by feature key, multiples of 1/fps within
     ``tolerance_s``. ``storage_options`` and ``allowed_sources`` are those of ``videoformat.open``;
     instead of an address, ``root`` may be an open ``videoformat.Dataset``. What concerns only
@@ -71,12 +72,17 @@ class LeRobotDataset(torch.utils.data.Dataset):  # type: ignore[misc]  # torch c
         )
         self.meta = LeRobotDatasetMetadata(repo_id, revision=revision, handle=self._handle)
         self.delta_timestamps = None if delta_timestamps is None else dict(delta_timestamps)
-        self.delta_indices = frame_deltas(delta_timestamps or {}, self.meta.fps, tolerance_s)
+        self._deltas = frame_deltas(delta_timestamps or {}, self.meta.fps, tolerance_s)
         self._check_keys()
+        self.episodes = None if episodes is None else list(episodes)
         if episode_filter is not None:
-            kept = self.meta.filter_episodes(episode_filter)
-            episodes = kept if episodes is None else set(kept).intersection(episodes)
-        self._selection = Selection(self._handle.facts, episodes)
+            self.episodes = self.meta.filter_episodes(episode_filter, self.episodes)
+            if not self.episodes:
+                raise InvalidArgumentError(
+                    f"episode_filter is true of none of the {self.meta.total_episodes} episodes, "
+                    f"or of none of episodes={episodes}"
+                )
+        self._selection = Selection(self._handle.facts, self.episodes)
         self._rows = RowReader(self._handle, column_cache_bytes)
         self._columns = item_columns(self.meta.features)
         self._reader = ItemReader(
@@ -84,9 +90,7 @@ class LeRobotDataset(torch.utils.data.Dataset):  # type: ignore[misc]  # torch c
             cameras=self.meta.camera_keys,
             columns=(),
             deltas={
-                key: deltas
-                for key, deltas in self.delta_indices.items()
-                if key in self.meta.camera_keys
+                key: deltas for key, deltas in self._deltas.items() if key in self.meta.camera_keys
             },
             form=ImageForm(as_float=not return_uint8, channels_first=True),
             column_cache_bytes=0,
@@ -95,7 +99,7 @@ class LeRobotDataset(torch.utils.data.Dataset):  # type: ignore[misc]  # torch c
         self.set_image_transforms(image_transforms)
 
     def _check_keys(self) -> None:
-        for key in self.delta_indices:
+        for key in self._deltas:
             if key not in self.meta.features:
                 raise ColumnNotFoundError(
                     f"delta_timestamps: there is no feature {key!r}; there are "
@@ -136,12 +140,12 @@ class LeRobotDataset(torch.utils.data.Dataset):  # type: ignore[misc]  # torch c
             item[key] = frames[0] if frames.ndim == 4 and len(frames) == 1 else frames
         length = int(self._handle.facts.lengths[place.episode])
         is_pad: dict[str, torch.Tensor] = {}
-        windows = {
-            key: window(place.frame, deltas, length) for key, deltas in self.delta_indices.items()
-        }
+        windows = {key: window(place.frame, deltas, length) for key, deltas in self._deltas.items()}
         for key in self._columns:
             if key in raw.images:
-                item[key] = raw.images[key]
+                # LeRobot's return_uint8 is about video; its images are always floats.
+                image = raw.images[key]
+                item[key] = image / 255 if image.dtype == torch.uint8 else image
             elif key in windows:
                 item[key] = self._rows.window(place, key, windows[key].frames)
             else:
@@ -162,8 +166,8 @@ class LeRobotDataset(torch.utils.data.Dataset):  # type: ignore[misc]  # torch c
     @property
     def hf_dataset(self) -> FrameTable:
         """The columns, by row or by key."""
-        tabular = [key for key in self._columns if key not in self.meta.camera_keys]
-        return FrameTable(self._rows, self._selection, tabular)
+        features = {key: self.features[key] for key in self._columns}
+        return FrameTable(self._rows, self._selection, features)
 
     def select_columns(self, column_names: str | Sequence[str]) -> FrameTable:
         """The rows with some columns."""
@@ -187,9 +191,9 @@ class LeRobotDataset(torch.utils.data.Dataset):  # type: ignore[misc]  # torch c
         return self.meta.root
 
     @property
-    def episodes(self) -> list[int] | None:
-        """The episodes that were chosen, ascending, or None for all."""
-        return self._selection.episodes
+    def delta_indices(self) -> dict[str, tuple[int, ...]] | None:
+        """The windows in frames by feature key, or None where no ``delta_timestamps`` were given."""
+        return None if self.delta_timestamps is None else self._deltas
 
     @property
     def num_frames(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -237,8 +237,24 @@ class LeRobotDatasetMetadata:
         """The index of a task's text, or None."""
         return self.tasks.index_of(task)
 
-    def filter_episodes(self, predicate: Callable[[dict[str, Any]], bool]) -> list[int]:
-        """The episodes of which the predicate is true."""
+    def filter_episodes(
+        self,
+        predicate: Callable[[dict[str, Any]], bool],
+        candidates: Iterable[int] | None = None,
+    ) -> list[int]:
+        """The episodes of which the predicate is true, ascending; of ``candidates``, or of all."""
         if not callable(predicate):
             raise InvalidArgumentError(f"a predicate of an episode is needed, got {predicate!r}")
-        return [at for at, episode in enumerate(self.episodes) if predicate(episode)]
+        asked = None if candidates is None else set(candidates)
+        return [
+            at
+            for at, episode in enumerate(self.episodes)
+            if (asked is None or at in asked) and predicate(episode)
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"LeRobotDatasetMetadata({self.repo_id!r}, root={str(self.root)!r}, "
+            f"episodes={self.total_episodes}, frames={self.total_frames}, "
+            f"features={list(self.features)})"
+        )

