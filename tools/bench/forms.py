@@ -14,12 +14,13 @@ from recoding import Source, match, psnr, write_jpegs
 
 import videoformat as vf
 from videoformat.media.gop import PROFILES
+from videoformat.media.star import STAR_NAMES
 
 __all__ = ["Form", "load", "prepare", "reader_of"]
 
 # Rate factors (for JPEG: 100 less the quality) that are searched, and their steps.
-BOUNDS = {"av1": (20.0, 50.0), "h264": (14.0, 34.0), "jpeg": (2.0, 40.0)}
-STEPS = {"av1": 1.0, "jpeg": 1.0}
+BOUNDS = {"av1": (20.0, 50.0), "h264": (14.0, 34.0), "jpeg": (2.0, 60.0)}
+STEPS = {"av1": 1.0, "jpeg": 1.0, **dict.fromkeys(STAR_NAMES, 1.0)}
 TOLERANCE = 0.2  # dB, over all episodes
 VIDEO = ("av1", "h264")
 
@@ -28,7 +29,7 @@ VIDEO = ("av1", "h264")
 class Form:
     """What was made: its rate factor, its luma PSNR against the source, its bytes of media.
 
-    ``name`` is ``source``, a profile, ``av1`` or ``h264`` for video files, ``jpeg``.
+    ``name`` is ``source``, a profile, a star, ``av1`` or ``h264`` for video files, ``jpeg``.
     """
 
     name: str
@@ -81,7 +82,8 @@ class _Maker:
             read = self._read(name, factor, tried, self._sample)
             return psnr(self._original, read, self._sample)
 
-        bounds = BOUNDS.get(name, BOUNDS["h264"])
+        kind = STAR_NAMES.get(name, name)
+        bounds = BOUNDS.get(kind, BOUNDS["h264"])
         return match(quality, target, bounds, step=STEPS.get(name, 0.25))
 
     def quality(self, name: str) -> float:
@@ -92,8 +94,12 @@ class _Maker:
         self, name: str, factor: float | None, target: Path, lengths: Mapping[int, int]
     ) -> Read:
         """Encodes some episodes, and a way to read them."""
-        if name in PROFILES:
-            structure = vf.DDRA(profile=name, crf=factor)  # type: ignore[arg-type]
+        if name in PROFILES or name in STAR_NAMES:
+            structure: vf.DDRA | vf.Star = (
+                vf.Star(codec=STAR_NAMES[name], crf=None if factor is None else round(factor))
+                if name in STAR_NAMES
+                else vf.DDRA(profile=name, crf=factor)  # type: ignore[arg-type]
+            )
             vf.convert(self._root, target, video=structure, episodes=list(lengths))
             plain = reader_of(vf.open(target))
             order = {episode: number for number, episode in enumerate(lengths)}
@@ -119,7 +125,7 @@ def prepare(root: Path, folder: Path) -> None:
     forms.append(maker.make(first, None))
     print(forms[-1], flush=True)
     target = maker.quality(first)
-    for name in (*others, *VIDEO, "jpeg"):
+    for name in (*others, *STAR_NAMES, *VIDEO, "jpeg"):
         factor = maker.match(name, target)
         forms.append(maker.make(name, factor))
         aim, found = forms[1].psnr or 0.0, forms[-1].psnr or 0.0

@@ -4,7 +4,7 @@
 
 SOURCE is a LeRobot dataset of one camera, AV1 with a key frame every second frame (LeRobot's default).
 Where FOLDER has no forms yet, they are made: native, DDRA by profile, and at the luma PSNR of DDRA
-`fast` (a search over the rate factor on one episode) DDRA of the other profiles, AV1 g=2, H.264 with
+`fast` (a search over the rate factor on one episode) DDRA of the other profiles, stars, AV1 g=2, H.264 with
 x264's defaults (a key frame every 250 frames) and JPEG files. ``--prepare`` stops there.
 
 Then each pattern's requests are read from all of them in turn, one thread, decoders and files warm, to
@@ -35,10 +35,12 @@ from recoding import Source
 
 import videoformat as vf
 from videoformat.index.plan import plan_in_sequence
+from videoformat.media.star import STAR_NAMES
 
 PATTERNS = ("random frame", "10 in a row", "10 random", "every 2nd", "every 4th", "every 30th")
 STRIDES = {"10 in a row": 1, "every 2nd": 2, "every 4th": 4, "every 30th": 30}
 FRAMES = 10
+WARM_UP = 3
 # What opens which files; decord's FFmpeg has no AV1.
 OPENS = {"torchcodec": ("source", "av1", "h264"), "PyAV": ("source", "h264"), "decord": ("h264",)}
 TITLES = {
@@ -99,11 +101,13 @@ class Bare:
         self._decoder = BareDecoder()
         self._groups: dict[tuple[int, tuple[int, ...]], list[tuple[Closure, Any]]] = {}
 
+    def cost(self, episode: int, frames: list[int]) -> Cost:
+        """Fetches what will be read."""
+        self._groups[episode, tuple(frames)] = in_memory(self._dataset, episode, frames)
+        return planned(self._dataset, episode, frames)
+
     def read(self, episode: int, frames: list[int]) -> None:
-        key = episode, tuple(frames)
-        if key not in self._groups:
-            self._groups[key] = in_memory(self._dataset, episode, frames)
-        for closure, targets in self._groups[key]:
+        for closure, targets in self._groups[episode, tuple(frames)]:
             self._decoder.read_all(closure, targets)
 
 
@@ -142,7 +146,7 @@ def methods_of(root: Path, folder: Path) -> list[Method]:
         )
         dataset = vf.open(at)
         if form.name not in ("source", *VIDEO):
-            name = f"DDRA `{form.name}`"
+            name = f"`{form.name}`" if form.name in STAR_NAMES else f"DDRA `{form.name}`"
             found.append(Method(name, form, reader_of(dataset), partial(planned, dataset)))
             continue
         videos = source.videos() if form.name == "source" else episode_files(folder / form.name)
@@ -151,12 +155,11 @@ def methods_of(root: Path, folder: Path) -> list[Method]:
                 name = f"{TITLES[form.name]}, {peer}"
                 found.append(Method(name, form, kind(videos).read, partial(played, dataset)))
         if form.name == "source":
-            for name, read in (
-                ("dav1d from memory", Bare(dataset).read),
-                ("native", reader_of(dataset)),
-            ):
-                title = f"{TITLES['source']}, {name}"
-                found.append(Method(title, form, read, partial(planned, dataset)))
+            bare = Bare(dataset)
+            title = f"{TITLES['source']}, dav1d from memory"
+            found.append(Method(title, form, bare.read, bare.cost))
+            title = f"{TITLES['source']}, native"
+            found.append(Method(title, form, reader_of(dataset), partial(planned, dataset)))
     return found
 
 
@@ -166,12 +169,12 @@ def episode_files(folder: Path) -> dict[int, EpisodeVideo]:
 
 
 def measure(methods: list[Method], requests: list[Request], rounds: int) -> list[dict[str, Any]]:
-    """Reads all requests with all methods in turn, each once before it counts."""
+    """Reads all requests with all methods in turn, a few of them before it counts."""
     for method in methods:
         method.wall, method.cpu = [], []
         method.costs = [method.cost(*request) for request in requests]
     for turn in range(rounds + 1):
-        for number, request in enumerate(requests):
+        for number, request in enumerate(requests if turn else requests[:WARM_UP]):
             # Who comes first changes, lest one always finds the caches that another left.
             shift = (number + turn) % len(methods)
             for method in methods[shift:] + methods[:shift]:
