@@ -1,6 +1,6 @@
 """Access patterns over forms of the same frames, side by side, from one run.
 
-    python tools/bench/patterns.py SOURCE --folder FOLDER [--requests 20] [--only NAME,…] [--json OUT]
+    python tools/bench/patterns.py SOURCE --folder FOLDER [--requests 20] [--only NAME;…] [--json OUT]
 
 SOURCE is a LeRobot dataset of one camera, AV1 with a key frame every second frame (LeRobot's default).
 Where FOLDER has no forms yet, they are made: native, DDRA by profile, and at the luma PSNR of DDRA
@@ -232,7 +232,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--patterns", default=",".join(PATTERNS))
-    parser.add_argument("--only", default="", help="names of methods, or parts of them")
+    parser.add_argument("--only", default="", help="names of methods, or parts of them, joined by ;")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if not (options.folder / "forms.json").exists():
@@ -240,7 +240,7 @@ def main() -> None:
     if options.prepare:
         return
     methods = methods_of(options.source, options.folder)
-    parts = [part for part in options.only.split(",") if part]
+    parts = [part for part in options.only.split(";") if part]
     methods = [item for item in methods if not parts or any(part in item.name for part in parts)]
     lengths = Source(options.source).lengths
     frames = sum(lengths.values())
