@@ -16,8 +16,8 @@ from videoformat.index.pictures import ChunkKey, PictureIndex, Stream
 from videoformat.index.plan import plan_chunk
 from videoformat.media.color import RGB_COLOR, rgb_to_picture
 from videoformat.media.decoder import ClosureDecoder
-from videoformat.media.encoder import ChunkEncoder, EncodedChunk
-from videoformat.media.gop import DDRA
+from videoformat.media.encoder import EncodedChunk
+from videoformat.media.structures import Structure, make_encoder, name_of, promised_bound
 
 UInt8Array = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -44,14 +44,14 @@ def moving(count: int, height: int = 16, width: int = 32, seed: int = 0) -> list
 
 
 def encode(
-    structure: DDRA,
+    structure: Structure,
     frames: Sequence[UInt8Array],
     *,
     threads: int = 1,
     rate: Fraction = Fraction(30),
 ) -> EncodedChunk:
     pictures = [rgb_to_picture(frame) for frame in frames]
-    encoder = ChunkEncoder(
+    encoder = make_encoder(
         structure, pictures[0].width, pictures[0].height, RGB_COLOR, rate, threads
     )
     for picture in pictures:
@@ -59,7 +59,7 @@ def encode(
     return encoder.finish()
 
 
-def index_of(encoded: EncodedChunk, structure: DDRA, first_frame: int = 0) -> PictureIndex:
+def index_of(encoded: EncodedChunk, structure: Structure, first_frame: int = 0) -> PictureIndex:
     count = len(encoded.access_units)
     stream = Stream(
         codec=encoded.codec,
@@ -74,11 +74,11 @@ def index_of(encoded: EncodedChunk, structure: DDRA, first_frame: int = 0) -> Pi
         color_transfer=encoded.color.transfer,
         time_base_numerator=1,
         time_base_denominator=30,
-        framing="annexb",
+        framing=encoded.framing,
         configuration=encoded.configuration,
-        structure="ddra",
+        structure=name_of(structure),
         interval=structure.interval,
-        closure_bound=3,
+        closure_bound=promised_bound(structure),
         access="direct",
         access_reason=None,
         encoder=None,
@@ -100,14 +100,22 @@ def digest(frame: av.VideoFrame) -> bytes:
 
 def decoded_in_sequence(encoded: EncodedChunk) -> list[bytes]:
     """Digests of all frames in the order in which a plain decoder, given everything, shows them."""
-    decoder = av.CodecContext.create(encoded.codec, "r")
+    return [digest(frame) for frame in shown_in_sequence(encoded)]
+
+
+def shown_in_sequence(encoded: EncodedChunk) -> list[av.VideoFrame]:
+    """All pictures as a plain decoder, given everything, shows them."""
+    is_av1 = encoded.codec == "av1"
+    decoder: Any = av.CodecContext.create("libdav1d" if is_av1 else encoded.codec, "r")
     decoder.thread_count = 1
-    decoder.extradata = encoded.configuration
-    frames = []
+    if not is_av1:
+        decoder.extradata = encoded.configuration
+    lead = encoded.configuration if is_av1 else b""
+    frames: list[av.VideoFrame] = []
     for _, unit in encoded.access_units:
-        frames += decoder.decode(av.Packet(unit))
-    frames += decoder.decode(None)
-    return [digest(frame) for frame in frames]
+        frames += decoder.decode(av.Packet(lead + unit))
+        lead = b""
+    return frames + decoder.decode(None)
 
 
 def decoded_closure(

@@ -1,0 +1,254 @@
+"""Stars against HEVC DDRA and against AV1 with a key frame every second frame, at one quality.
+
+    python tools/bench/star.py encode WORK --shared FOLDER [--clips g1,top,…] [--frames 200]
+    python tools/bench/star.py time WORK [--clips g1,top,…] [--requests 40] [--rounds 3]
+    python tools/bench/star.py table WORK [--out FOLDER]
+
+FOLDER holds ``data/lerobot`` and ``data/sim``. `encode` makes every encoding, matched to the star's
+luma PSNR within 0.2 dB, and keeps them in WORK. `time` measures cold random frames, one thread, all
+encodings of a clip in turn for every request: decoding a closure with a decoder that is reused; the
+same to RGB; and torchcodec, where it is installed, on the AV1 g=2 encoding in an MP4, its decoder
+warm. `table` writes FOLDER/star.md and star.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import random
+import statistics
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from machine import describe, sentence
+from star_encodings import Encoding, all_encodings, read_clip
+
+from videoformat.media.color import RGB_COLOR, to_rgb
+from videoformat.media.decoder import ClosureDecoder
+from videoformat.media.mux import Mp4Muxer
+
+ROOT = Path(__file__).resolve().parents[2]
+_SIM = "data/sim/aloha_transfer_s0_{}.mkv"
+_LEROBOT = "data/lerobot/{}/videos/chunk-000/{}/episode_000000.mp4"
+CLIPS = {
+    "g1": (_LEROBOT.format("g1_v21", "observation.images.cam_high"), "moving head"),
+    "top": (_SIM.format("top"), "fixed"),
+    "angle": (_SIM.format("angle"), "fixed"),
+    "left wrist": (_SIM.format("left_wrist"), "wrist"),
+    "right wrist": (_SIM.format("right_wrist"), "wrist"),
+    "gr00t": (_LEROBOT.format("gr00t_v20", "observation.images.ego_view"), "moving head"),
+}
+
+
+@dataclass(slots=True)
+class Row:
+    """One encoding of one clip."""
+
+    clip: str
+    name: str
+    crf: float
+    psnr: float
+    bytes_per_frame: float
+    cold_bytes: float
+    pictures: float
+    decode_ms: float = 0.0
+    rgb_ms: float = 0.0
+    torchcodec_ms: float | None = None
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+
+def kept(work: Path, clip: str) -> Path:
+    return work / f"{clip.replace(' ', '_')}.pickle"
+
+
+def encode(work: Path, shared: Path, clips: list[str], frames: int) -> None:
+    """Makes what is not there yet."""
+    work.mkdir(parents=True, exist_ok=True)
+    for name in clips:
+        if kept(work, name).exists():
+            continue
+        clip = read_clip(name, shared / CLIPS[name][0], frames)
+        begin = time.monotonic()
+
+        def say(item: Encoding, name: str = name, begin: float = begin) -> None:
+            print(
+                f"{name}: {item.name} crf {item.crf:g}: {item.bytes_per_frame:.0f} bytes a frame, "
+                f"{item.psnr:.2f} dB ({time.monotonic() - begin:.0f} s)",
+                flush=True,
+            )
+
+        made = all_encodings(clip, say)
+        # Written whole or not at all.
+        part = kept(work, name).with_suffix(".part")
+        part.write_bytes(pickle.dumps([asdict(item) for item in made]))
+        part.rename(kept(work, name))
+
+
+def load(work: Path, clip: str) -> list[Encoding]:
+    return [Encoding(**item) for item in pickle.loads(kept(work, clip).read_bytes())]
+
+
+def row_of(clip: str, item: Encoding) -> Row:
+    closures = [len(item.closure(frame)) for frame in item.frames]
+    return Row(
+        clip, item.name, item.crf, item.psnr, item.bytes_per_frame, item.cold_bytes,
+        statistics.mean(closures),
+    )  # fmt: skip
+
+
+class _TorchCodec:
+    """The AV1 g=2 encoding in an MP4, read by torchcodec as LeRobot reads it."""
+
+    def __init__(self, item: Encoding, folder: Path) -> None:
+        from torchcodec.decoders import VideoDecoder  # noqa: PLC0415
+
+        path = folder / f"{item.crf:g}.mp4"
+        with Mp4Muxer(path, "av1", b"", item.units[0], Fraction(1, 15360)) as muxer:
+            for at, unit in enumerate(item.units):
+                muxer.add(unit, pts=at * 512, dts=at * 512, duration=512, is_sync=at % 2 == 0)
+        self._decoder = VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=1)
+
+    def read(self, frame: int) -> Any:
+        """One frame, uint8."""
+        return self._decoder.get_frames_at([frame]).data
+
+
+def measure(clip: str, items: list[Encoding], count: int, rounds: int) -> list[Row]:
+    """The least of ``rounds`` for every request, then the mean over requests."""
+    rows = [row_of(clip, item) for item in items]
+    decoders = [ClosureDecoder(item.codec, item.configuration, item.framing) for item in items]
+    rng = random.Random(7)
+    wanted = [rng.randrange(len(items[0].frames)) for _ in range(count)]
+    best: dict[tuple[int, str, int], float] = {}
+
+    def note(at: int, kind: str, number: int, begin: float) -> None:
+        taken = (time.perf_counter() - begin) * 1e3
+        key = (at, kind, number)
+        best[key] = min(best.get(key, taken), taken)
+
+    with tempfile.TemporaryDirectory() as folder:
+        peers: dict[int, _TorchCodec] = {}
+        for at, item in enumerate(items):
+            if item.name == "AV1 g=2":
+                try:
+                    peers[at] = _TorchCodec(item, Path(folder))
+                except ImportError:
+                    print("torchcodec is not installed: its column stays empty")
+        for _ in range(rounds):
+            for number, frame in enumerate(wanted):
+                for at, item in enumerate(items):
+                    closed = item.closure(frame)
+                    target = item.frames.index(frame)
+                    packets = [(position, item.units[position]) for position in closed]
+                    begin = time.perf_counter()
+                    ((_, picture),) = decoders[at].decode_group(packets, {target})
+                    note(at, "decode", number, begin)
+                    to_rgb(picture, RGB_COLOR, picture.height, picture.width).copy()
+                    note(at, "rgb", number, begin)
+                    if at in peers:
+                        begin = time.perf_counter()
+                        peers[at].read(frame)
+                        note(at, "torchcodec", number, begin)
+    for at, row in enumerate(rows):
+        for kind in ("decode", "rgb", "torchcodec"):
+            row.samples[kind] = [v for (a, k, _), v in best.items() if (a, k) == (at, kind)]
+        row.decode_ms = statistics.mean(row.samples["decode"])
+        row.rgb_ms = statistics.mean(row.samples["rgb"])
+        if row.samples["torchcodec"]:
+            row.torchcodec_ms = statistics.mean(row.samples["torchcodec"])
+    return rows
+
+
+def table(rows: list[Row]) -> str:
+    """All rows as Markdown, with ratios to the star that each is matched to."""
+    lines = [
+        (
+            "| clip | encoding | crf | luma PSNR, dB | bytes/frame | cold frame, kB "
+            "| decode, ms | to RGB, ms | torchcodec to RGB, ms |"
+        ),
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        peer = "" if row.torchcodec_ms is None else f"{row.torchcodec_ms:.2f}"
+        lines.append(
+            f"| {row.clip} | {row.name} | {row.crf:g} | {row.psnr:.2f} | {row.bytes_per_frame:.0f} | "
+            f"{row.cold_bytes / 1e3:.1f} | {row.decode_ms:.2f} | {row.rgb_ms:.2f} | {peer} |"
+        )
+    return "\n".join([*lines, "", *_ratios(rows)])
+
+
+def _ratios(rows: list[Row]) -> list[str]:
+    lines = [
+        (
+            "| clip | AV1 star against the better HEVC DDRA: bytes, cold bytes, decode "
+            "| against AV1 g=2: bytes, decode | H.264 star against AV1 g=2: bytes "
+            "| torchcodec / H.264 star |"
+        ),
+        "|---|---|---|---|---|",
+    ]
+    for clip in dict.fromkeys(row.clip for row in rows):
+        of = [row for row in rows if row.clip == clip]
+        star = next(row for row in of if row.name == "AV1 star")
+        quick = next(row for row in of if row.name == "H.264 star")
+        ddra = min((row for row in of if "DDRA" in row.name), key=lambda row: row.bytes_per_frame)
+        short = [row for row in of if row.name == "AV1 g=2"]
+        near = min(short, key=lambda row: abs(row.psnr - star.psnr))
+        like = min(short, key=lambda row: abs(row.psnr - quick.psnr))
+        speed = f"{like.torchcodec_ms / quick.rgb_ms:.2f}" if like.torchcodec_ms else "–"
+        lines.append(
+            f"| {clip} ({CLIPS[clip][1]}) | {star.bytes_per_frame / ddra.bytes_per_frame:.2f}, "
+            f"{star.cold_bytes / ddra.cold_bytes:.2f}, {star.decode_ms / ddra.decode_ms:.2f} "
+            f"({ddra.name}) | {star.bytes_per_frame / near.bytes_per_frame:.2f}, "
+            f"{star.decode_ms / near.decode_ms:.2f} | "
+            f"{quick.bytes_per_frame / like.bytes_per_frame:.2f} | {speed} |"
+        )
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("step", choices=["encode", "time", "table"])
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--shared", type=Path)
+    parser.add_argument("--clips", default=",".join(CLIPS))
+    parser.add_argument("--frames", type=int, default=200)
+    parser.add_argument("--requests", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=ROOT / "tools/bench/results")
+    options = parser.parse_args()
+    clips = options.clips.split(",")
+    if options.step == "encode":
+        if options.shared is None:
+            parser.error("encode needs --shared")
+        encode(options.work, options.shared, clips, options.frames)
+        return
+    measured = options.work / "rows.json"
+    if options.step == "time":
+        rows = {name: [] for name in clips} if not measured.exists() else json.loads(
+            measured.read_text()
+        )  # fmt: skip
+        for name in clips:
+            items = load(options.work, name)
+            rows[name] = [asdict(r) for r in measure(name, items, options.requests, options.rounds)]
+        measured.write_text(json.dumps(rows))
+        return
+    found = [Row(**row) for rows in json.loads(measured.read_text()).values() for row in rows]
+    text = f"{table(found)}\n\n{sentence()}; one thread. Made by `tools/bench/star.py`."
+    print(text)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "star.md").write_text(text + "\n")
+    for row in found:
+        row.samples.clear()
+    facts = {"machine": describe(), "rows": [asdict(row) for row in found]}
+    (options.out / "star.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
