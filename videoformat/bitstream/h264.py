@@ -215,18 +215,20 @@ class H264Indexer:
             self._open_start = None if first.is_idr else order_count
         leads = self._open_start is not None and order_count < self._open_start
         picture_type = _picture_type(headers)
-        reference_lists: list[tuple[int, ...]] = []
+        reference_lists: tuple[tuple[int, ...], ...] = ()
+        references: set[int] = set()
         if picture_type != "I":
             try:
                 for header, more in zip(headers, repeated, strict=True):
                     if header.slice_type != SLICE_I:
-                        reference_lists += self._buffer.lists(header, order_count) * (1 + more)
+                        lists = self._buffer.lists(header, order_count)
+                        reference_lists += lists * (1 + more)
+                        references.update(*lists)
             except UnsupportedStreamError:
                 if not leads:
                     raise
-                reference_lists = []
+                reference_lists, references = (), set()
                 self._incomplete.add(self._position)
-        references = set().union(*reference_lists)
         if not self._incomplete.isdisjoint(references):
             self._check_incomplete(references, leads=leads)
         self._buffer.mark(first, order_count, self._position)
@@ -238,7 +240,7 @@ class H264Indexer:
             is_reference=first.nal_ref_idc > 0,
             is_shown=not leads,
             references=tuple(sorted(references)),
-            reference_lists=tuple(reference_lists),
+            reference_lists=reference_lists,
             start=0,
             end=size,
             detail=headers if self._keep_headers else None,

@@ -25,9 +25,12 @@ from videoformat.bitstream.nal import unescape
 __all__ = ["PatternReader", "SliceHeaderReader", "SliceReader"]
 
 # Enough for all but headers with many weights or modifications; those are parsed.
-_PREFIX_BYTES = 40
+_PREFIX_BYTES = 39
+_PREFIX_BITS = 8 * _PREFIX_BYTES
 # Pictures of a kind alternate between few headers; each comparison costs a hundredth of a parse.
-_PATTERNS = 8
+_PATTERNS = 16
+# The longest ue(v) that is read here has 31 leading zeros, 9.1.
+_MAXIMUM_LEADING_ZEROS = 31
 
 
 class SliceReader(Protocol):
@@ -68,83 +71,87 @@ class SliceHeaderReader:
 
 
 class PatternReader:
-    """Compares headers with those that were read, and parses the others."""
+    """Compares headers with those that were read, and parses the others.
+
+    What follows the marking is not read where a header is one of those.
+    """
 
     def __init__(self, parameter_sets: ParameterSets) -> None:
         self._parameter_sets = parameter_sets
         self._patterns: dict[int, list[_Pattern]] = {}
-        self._body: str | None = None  # of the last header, without first_mb_in_slice
-        self._nal_header = 0
-        self._sps: SequenceParameterSet | None = None
+        self._nal_header: int | None = None  # of the picture's last header; None at its beginning
+        self._body = 0  # that header's bits, without first_mb_in_slice, up to the marking's end
+        self._body_length = 0
+        self._slice_limit = 0  # first_mb_in_slice is less, 7.4.3
         self.first_mb_in_slice = 0
 
     def begin(self) -> None:
         """The next slice is the first of a picture."""
-        self._body = None
+        self._nal_header = None
 
     def read(self, nal_unit: bytes) -> SliceElements | None:
         """See ``SliceReader``."""
-        nal_header = nal_unit[0]
-        data = unescape(nal_unit[1:_PREFIX_BYTES])
-        bits = bin(int.from_bytes(b"\1" + data, "big"))[3:]
-        if self._body is None:
-            found = self._match(nal_header, bits)
+        data = unescape(nal_unit[1 : 1 + _PREFIX_BYTES])
+        size = 8 * len(data)
+        # As one integer of a fixed width; what is beyond the end is never taken for the header's.
+        bits = int.from_bytes(data, "big") << _PREFIX_BITS - size
+        if self._nal_header is None:
+            found = self._match(nal_unit[0], bits, size)
             if found is not None:
                 return found
-        elif nal_header == self._nal_header and self._repeats(bits):
+        elif nal_unit[0] == self._nal_header and self._repeats(bits, size):
             return None
         return self._parse(nal_unit)
 
-    def _match(self, nal_header: int, bits: str) -> _Pattern | None:
-        patterns = self._patterns.get(nal_header)
-        if patterns is None or bits[:1] != "1":  # first_mb_in_slice is 0
-            return None
-        for at, pattern in enumerate(patterns):
-            if pattern.take(bits):
+    def _match(self, nal_header: int, bits: int, size: int) -> _Pattern | None:
+        for at, pattern in enumerate(self._patterns.get(nal_header, ())):
+            if pattern.end <= size and pattern.take(bits):
                 if at:
+                    patterns = self._patterns[nal_header]
                     patterns.insert(0, patterns.pop(at))
-                self._keep(nal_header, bits[1 : pattern.end], pattern.sps, 0)
+                self._nal_header = nal_header
+                self._body_length = length = pattern.end - 1
+                self._body = bits >> _PREFIX_BITS - pattern.end & (1 << length) - 1
+                self._slice_limit = pattern.slice_limit
+                self.first_mb_in_slice = 0
                 return pattern
         return None
 
-    def _repeats(self, bits: str) -> bool:
+    def _repeats(self, bits: int, size: int) -> bool:
         """Whether it is a later slice of the picture with the same header."""
-        one = bits.find("1")
-        end = 2 * one + 1
-        if not 0 <= one <= 31 or not bits.startswith(self._body or "", end):
-            return False
-        first_mb_in_slice = int(bits[one:end], 2) - 1
-        if first_mb_in_slice <= self.first_mb_in_slice or not _is_in_frame(
-            first_mb_in_slice, self._sps
+        leading_zeros = _PREFIX_BITS - bits.bit_length()
+        start = 2 * leading_zeros + 1
+        end = start + self._body_length
+        if (
+            leading_zeros > _MAXIMUM_LEADING_ZEROS
+            or end > size
+            or bits >> _PREFIX_BITS - end & (1 << self._body_length) - 1 != self._body
         ):
+            return False
+        first_mb_in_slice = (bits >> _PREFIX_BITS - start) - 1
+        if not self.first_mb_in_slice < first_mb_in_slice < self._slice_limit:
             return False  # refused by those who parse it
         self.first_mb_in_slice = first_mb_in_slice
         return True
 
     def _parse(self, nal_unit: bytes) -> SliceHeader:
         header, bits = parse_slice_header_bits(nal_unit, self._parameter_sets)
-        start = 2 * bits.index("1") + 1
-        body = bits[start : header.positions.marking_end]
-        self._keep(nal_unit[0], body, header.sps, header.first_mb_in_slice)
+        body = bits[2 * bits.index("1") + 1 : header.positions.marking_end]
+        self._nal_header = nal_unit[0]
+        self._body = int(body, 2)
+        self._body_length = len(body)
+        self._slice_limit = _slice_limit(header.sps)
+        self.first_mb_in_slice = header.first_mb_in_slice
         if _Pattern.fits(header):
             patterns = self._patterns.setdefault(nal_unit[0], [])
             patterns.insert(0, _Pattern(header, bits))
             del patterns[_PATTERNS:]
         return header
 
-    def _keep(
-        self, nal_header: int, body: str, sps: SequenceParameterSet, first_mb_in_slice: int
-    ) -> None:
-        self._nal_header = nal_header
-        self._body = body
-        self._sps = sps
-        self.first_mb_in_slice = first_mb_in_slice
 
-
-def _is_in_frame(first_mb_in_slice: int, sps: SequenceParameterSet | None) -> bool:
-    return sps is not None and (
-        first_mb_in_slice << sps.mb_adaptive_frame_field_flag < sps.frame_size_in_mbs
-    )
+def _slice_limit(sps: SequenceParameterSet) -> int:
+    """What ``first_mb_in_slice`` is less than; it counts pairs of macroblocks in MBAFF frames."""
+    return sps.frame_size_in_mbs >> sps.mb_adaptive_frame_field_flag
 
 
 class _Pattern:
@@ -154,10 +161,13 @@ class _Pattern:
     """
 
     __slots__ = (
-        "_lsb",
-        "_prefix",
-        "_progressive",
-        "_tail",
+        "_frame_num_mask",
+        "_frame_num_shift",
+        "_lsb_mask",
+        "_lsb_shift",
+        "_mask",
+        "_shift",
+        "_value",
         "delta_pic_order_cnt",
         "delta_pic_order_cnt_bottom",
         "end",
@@ -173,6 +183,7 @@ class _Pattern:
         "pic_order_cnt_lsb",
         "pps",
         "ref_pic_list_modification",
+        "slice_limit",
         "slice_type",
         "sps",
     )
@@ -184,7 +195,7 @@ class _Pattern:
         self.first_mb_in_slice = 0
         self.slice_type = header.slice_type
         self.pps: PictureParameterSet = header.pps
-        self.sps: SequenceParameterSet = header.sps
+        self.sps = sps = header.sps
         self.frame_num = header.frame_num
         self.idr_pic_id = 0
         self.pic_order_cnt_lsb = header.pic_order_cnt_lsb
@@ -195,11 +206,16 @@ class _Pattern:
         self.long_term_reference_flag = False
         self.memory_management_control_operations = header.memory_management_control_operations
         self.is_idr = False
+        self.slice_limit = _slice_limit(sps)
         self.end = at.marking_end
-        self._prefix = bits[: at.frame_num]
-        self._progressive = header.sps.frame_mbs_only_flag
-        self._lsb = at.order_count_end
-        self._tail = bits[at.order_count_end : at.marking_end]
+        self._frame_num_mask, self._frame_num_shift = _field(at.frame_num, sps.log2_max_frame_num)
+        lsb = sps.log2_max_pic_order_cnt_lsb if sps.pic_order_cnt_type == 0 else 0
+        self._lsb_mask, self._lsb_shift = _field(at.order_count_end - lsb, lsb)
+        # Both fields are left out of what is compared; field_pic_flag is in it.
+        self._shift = _PREFIX_BITS - self.end
+        varying = self._frame_num_mask << self._frame_num_shift | self._lsb_mask << self._lsb_shift
+        self._mask = ((1 << self.end) - 1) & ~(varying >> self._shift)
+        self._value = int(bits[: self.end], 2) & self._mask
 
     @staticmethod
     def fits(header: SliceHeader) -> bool:
@@ -212,20 +228,19 @@ class _Pattern:
             not header.is_idr
             and not header.first_mb_in_slice
             and at.order_count_end - at.frame_num == width
-            and at.marking_end < 8 * _PREFIX_BYTES // 2
+            and at.marking_end < _PREFIX_BITS // 2
         )
 
-    def take(self, bits: str) -> bool:
+    def take(self, bits: int) -> bool:
         """Reads a header that begins with ``bits``, if it is one of these."""
-        if not (bits.startswith(self._tail, self._lsb) and bits.startswith(self._prefix)):
+        if bits >> self._shift & self._mask != self._value:
             return False
-        start = len(self._prefix)
-        end = start + self.sps.log2_max_frame_num
-        if not self._progressive:
-            if bits[end] == "1":  # field_pic_flag
-                return False
-            end += 1
-        self.frame_num = int(bits[start : start + self.sps.log2_max_frame_num], 2)
-        if end < self._lsb:
-            self.pic_order_cnt_lsb = int(bits[end : self._lsb], 2)
+        self.frame_num = bits >> self._frame_num_shift & self._frame_num_mask
+        if self._lsb_mask:
+            self.pic_order_cnt_lsb = bits >> self._lsb_shift & self._lsb_mask
         return True
+
+
+def _field(start: int, width: int) -> tuple[int, int]:
+    """The mask, and the shift to it, of an element at a bit position."""
+    return (1 << width) - 1, _PREFIX_BITS - start - width

@@ -68,17 +68,19 @@ def split_length_prefixed(data: bytes, length_size: int) -> list[bytes]:
         raise BitstreamError(f"NAL unit length size is {length_size}, expected 1 to 4")
     units = []
     position = 0
-    while position < len(data):
+    size = len(data)
+    while position < size:
         start = position + length_size
         length = int.from_bytes(data[position:start], "big")
-        if start > len(data) or length > len(data) - start:
+        end = start + length
+        if end > size:
             raise BitstreamError(
-                f"NAL unit length {length} at byte {position} exceeds the "
-                f"{max(len(data) - start, 0)} bytes that are left"
+                f"NAL unit length {length} at byte {position} exceeds the {max(size - start, 0)} "
+                "bytes that are left"
             )
         if length:
-            units.append(data[start : start + length])
-        position = start + length
+            units.append(data[start:end])
+        position = end
     return units
 
 
