@@ -9,12 +9,21 @@ import object_store
 import pytest
 from hypothesis import HealthCheck, settings
 
+from videoformat.media.scheduling import scheduling_kept
+
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("default")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(autouse=True)
+def _scheduling() -> Iterator[None]:
+    """Tests that encode AV1 by themselves leave no real-time threads behind."""
+    with scheduling_kept():
+        yield
 
 
 @pytest.fixture(scope="session")

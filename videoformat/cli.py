@@ -16,6 +16,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from videoformat.commands import (
+    bench,
     convert,
     delete,
     export,
@@ -49,6 +50,7 @@ COMMANDS = (
     frames,
     plan,
     verify,
+    bench,
     recover,
     export,
     merge,

@@ -22,6 +22,7 @@ from PIL import Image
 
 from videoformat.convert.engine import open_source
 from videoformat.index.frame_rate import frame_rate
+from videoformat.media.scheduling import scheduling_kept
 
 __all__ = ["SETTINGS", "Source", "match", "psnr", "write_jpegs"]
 
@@ -73,7 +74,7 @@ def _encode(
 ) -> int:
     name, options = SETTINGS[codec]
     count = 0
-    with av.open(str(path), "w") as container:
+    with scheduling_kept(), av.open(str(path), "w") as container:
         stream: Any = None
         for picture in pictures:
             if stream is None:

@@ -10,6 +10,7 @@ import av
 
 from coded_video.scene import SMALL, pictures
 from coded_video.settings import Setting
+from videoformat.media.scheduling import scheduling_kept
 
 if TYPE_CHECKING:
     from av.container import OutputContainer
@@ -34,7 +35,7 @@ _QUIET = {
 
 def write_video(path: Path, setting: Setting, count: int, size: tuple[int, int] = SMALL) -> None:
     """Encodes ``count`` pictures of the scene into a file of the setting's container."""
-    with av.open(str(path), "w") as container:
+    with scheduling_kept(), av.open(str(path), "w") as container:
         stream = _stream(container, setting, size)
         for number, picture in enumerate(pictures(count, setting.pixel_format, size)):
             frame = picture.reformat()  # the encoder writes into what it is given

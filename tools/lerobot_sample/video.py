@@ -10,6 +10,7 @@ import av
 
 from lerobot_sample.scene import Image
 from lerobot_sample.spec import SampleSpec
+from videoformat.media.scheduling import scheduling_kept
 
 
 def encode(path: Path, frames: Iterable[Image], spec: SampleSpec) -> None:
@@ -26,7 +27,7 @@ def encode(path: Path, frames: Iterable[Image], spec: SampleSpec) -> None:
     else:
         encoder = "libx264"
         options |= {"threads": "1"}
-    with av.open(path, "w", format="mp4") as output:
+    with scheduling_kept(), av.open(path, "w", format="mp4") as output:
         stream = output.add_stream(encoder, rate=spec.fps, options=options)
         assert isinstance(stream, av.VideoStream)
         stream.width, stream.height, stream.pix_fmt = spec.width, spec.height, "yuv420p"

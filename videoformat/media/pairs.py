@@ -15,6 +15,7 @@ from av.video.reformatter import Interpolation, VideoReformatter
 
 from videoformat.errors import DataError, InvalidArgumentError
 from videoformat.media.color import MINIMUM_SIDE, PIXEL_FORMAT, Color, tag
+from videoformat.media.scheduling import scheduling_kept
 
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
@@ -56,7 +57,8 @@ class PairEncoder(Generic[Tag]):
         tag(context, color)
         context.options = dict(options)
         try:
-            context.open()
+            with scheduling_kept():
+                context.open()
         except av.error.FFmpegError as error:
             raise InvalidArgumentError(
                 f"{encoder} does not take {size[0]}x{size[1]} with {dict(options)}: {error}"
