@@ -1,6 +1,7 @@
 """The H.264 indexer: framing, random access, refusals, damage, and closures proved by pixels."""
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from videoformat.bitstream.bits import ue_bits
 from videoformat.bitstream.h264 import H264Indexer
-from videoformat.bitstream.nal import split_annexb, to_annexb
+from videoformat.bitstream.nal import escape, split_annexb, to_annexb, unescape
 from videoformat.bitstream.picture import Picture
 from videoformat.errors import BitstreamError, UnsupportedStreamError
 
@@ -292,6 +293,41 @@ def test_damage_anywhere_is_read_or_refused(data) -> None:
         damaged[at:end] = data.draw(st.binary(max_size=4))
         access_units[which] = bytes(damaged)
     assert 0 <= _index_until_refused(access_units) <= 12
+
+
+@given(
+    st.sampled_from(["default", "no B"]), st.integers(1, 11), st.sampled_from(["0" * 30, "1" * 30])
+)
+def test_what_follows_the_marking_is_read_only_where_headers_are_kept(
+    name: str, at: int, end: str
+) -> None:
+    """Without headers kept, neither is it looked at nor does it change what is indexed."""
+    encoded = stream(name)
+    units = list(encoded.access_units[: at + 1])
+    full = H264Indexer(encoded.configuration)
+    whole = [picture for unit in units for picture in full.push(unit)]
+    positions = whole[-1].detail[0].positions
+    nal_units = split_annexb(units[-1])
+    (which,) = [n for n, each in enumerate(nal_units) if each[0] & 31 in (1, 5)]
+    rbsp = unescape(nal_units[which][1:])
+    bits = f"{int.from_bytes(rbsp, 'big'):0{8 * len(rbsp)}b}"
+    bits = bits[: positions.marking_end] + end + bits[positions.marking_end + len(end) :]
+    damaged = escape(int(bits, 2).to_bytes(len(rbsp), "big"))
+    nal_units[which] = nal_units[which][:1] + damaged
+    units[-1] = to_annexb(nal_units)
+
+    quick = H264Indexer(encoded.configuration, keep_headers=False)
+    indexed = [picture for unit in units[:-1] for picture in quick.push(unit)]
+    # The first header of its kind is parsed to its end.
+    with contextlib.suppress(BitstreamError):
+        indexed += quick.push(units[-1])
+    if len(indexed) == at:
+        with pytest.raises(BitstreamError, match=r"cabac_init_idc|slice_qp_delta|deblock|_div2"):
+            full.push(units[-1])
+        return
+    assert [replace(picture, end=0) for picture in indexed] == [
+        replace(picture, end=0) for picture in whole
+    ]
 
 
 @given(st.lists(st.binary(max_size=60), max_size=3), st.binary(max_size=30))

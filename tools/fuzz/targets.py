@@ -77,6 +77,17 @@ def _attempt(push: Callable[[bytes], list[Picture]], unit: bytes) -> object:
         return type(error), str(error)
 
 
+# What H.264 slice headers end with. Without keeping headers it is not read where the rest of a header
+# is known already, and whatever is wrong there is the decoder's to refuse.
+_AFTER_MARKING = (
+    "cabac_init_idc",
+    "slice_qp_delta",
+    "disable_deblocking_filter_idc",
+    "slice_alpha_c0_offset_div2",
+    "slice_beta_offset_div2",
+)
+
+
 def _compare_indexers(kind: str, configuration: bytes, units: Sequence[bytes]) -> None:
     """With headers kept and without, what is indexed is the same."""
     try:
@@ -88,6 +99,13 @@ def _compare_indexers(kind: str, configuration: bytes, units: Sequence[bytes]) -
         return
     for unit in units:
         first, second = _attempt(full.push, unit), _attempt(quick.push, unit)
+        if (
+            kind == "h264"
+            and isinstance(first, tuple)
+            and isinstance(second, list)
+            and any(name in first[1] for name in _AFTER_MARKING)
+        ):
+            return
         if first != second:
             raise AssertionError(f"{first} with headers, {second} without")
         if isinstance(first, tuple):
