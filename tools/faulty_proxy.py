@@ -201,7 +201,7 @@ class FaultyProxy:
                 return
             self._free_at = max(self._free_at, time.monotonic()) + count / self.faults.bandwidth
             wait = self._free_at - time.monotonic()
-        time.sleep(wait)
+        time.sleep(max(0.0, wait))
 
     def _draw(self) -> str | None:
         value = self._random.random()
