@@ -102,7 +102,6 @@ def _compare_indexers(kind: str, configuration: bytes, units: Sequence[bytes]) -
         if (
             kind == "h264"
             and isinstance(first, tuple)
-            and isinstance(second, list)
             and any(name in first[1] for name in _AFTER_MARKING)
         ):
             return
