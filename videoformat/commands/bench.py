@@ -17,6 +17,7 @@ from videoformat.commands.arguments import (
     add_json,
     open_table,
 )
+from videoformat.commands.selection import add_cameras
 from videoformat.commands.text import aligned, byte_text, print_json
 from videoformat.dataset import Dataset
 from videoformat.errors import InvalidArgumentError
@@ -56,13 +57,7 @@ def add(commands: Commands) -> None:
         commands, "bench", "measure how fast a dataset is read from here", _DESCRIPTION, _EXAMPLES
     )
     add_dataset(parser)
-    parser.add_argument(
-        "--camera",
-        action="append",
-        metavar="C",
-        dest="cameras",
-        help="a camera's key (repeatable; default: all cameras)",
-    )
+    add_cameras(parser)
     parser.add_argument(
         "--requests", type=int, default=20, metavar="N", help="of each pattern (default: 20)"
     )

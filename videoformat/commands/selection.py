@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from videoformat.dataset import Dataset
 from videoformat.errors import InvalidArgumentError
 
-__all__ = ["Indices", "add_selection", "joined_negatives", "selected"]
+__all__ = ["Indices", "add_cameras", "add_selection", "joined_negatives", "selected"]
 
 _PART = re.compile(r"([+-]?\d+)|([+-]?\d+)?:([+-]?\d+)?(?::([+-]?\d+))?", re.ASCII)
 _DIGITS = 18
@@ -50,6 +50,17 @@ class Indices:
         return found
 
 
+def add_cameras(parser: argparse.ArgumentParser) -> None:
+    """``--camera``."""
+    parser.add_argument(
+        "--camera",
+        action="append",
+        metavar="C",
+        dest="cameras",
+        help="a camera's key (repeatable; default: all cameras)",
+    )
+
+
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """``--episode``, ``--camera`` and ``--indices``."""
     parser.add_argument(
@@ -61,13 +72,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         dest="episodes",
         help="an episode by its ordinal, negative from the end (repeatable)",
     )
-    parser.add_argument(
-        "--camera",
-        action="append",
-        metavar="C",
-        dest="cameras",
-        help="a camera's key (repeatable; default: all cameras)",
-    )
+    add_cameras(parser)
     parser.add_argument(
         "--indices",
         type=Indices.parse,
