@@ -139,8 +139,8 @@ def _encoding(
         references.append(picture.references)
     decoder = ClosureDecoder(codec, configuration, framing)
     squared, samples, count = 0.0, 0, 0
-    for at, picture in decoder.decode_all(enumerate(units)):
-        difference = luma(picture).astype(np.float32) - luma(clip.pictures[frames[at]])
+    for at, shown in decoder.decode_all(enumerate(units)):
+        difference = luma(shown).astype(np.float32) - luma(clip.pictures[frames[at]])
         squared += float(np.square(difference, out=difference).sum(dtype=np.float64))
         samples += difference.size
         count += 1
@@ -192,6 +192,12 @@ def all_encodings(clip: Clip, say: Callable[[Encoding], None]) -> list[Encoding]
         return encoding
 
     star = keep(structured(clip, "AV1 star", Star()))
+    keep(
+        matched(
+            lambda crf: structured(clip, "AV1 star, smaller", Star(preset="smaller", crf=int(crf))),
+            star.psnr, star.crf, 1.0, 63.0,
+        )
+    )  # fmt: skip
     start = 25.0
     for interval in (8, 16):
         name = f"HEVC DDRA-{interval}"

@@ -50,7 +50,7 @@ STARS: MappingProxyType[str, StarSettings] = MappingProxyType(
     {
         "av1": StarSettings(
             "libsvtav1", 30, 63,
-            MappingProxyType({"default": "8", "faster": "10", "smaller": "7"}), "obu",
+            MappingProxyType({"default": "8", "faster": "10", "smaller": "5"}), "obu",
         ),
         "h264": StarSettings(
             "libx264", 26, 51,
