@@ -10,7 +10,8 @@ luma PSNR within 0.2 dB, and keeps them in WORK. `time` measures cold random fra
 encodings of a clip in turn for every request: decoding a closure with a decoder that is reused; the
 same to RGB; and torchcodec, where it is installed, on the AV1 g=2 encoding in an MP4, its decoder
 warm. `speed` encodes 96 frames of each clip with every preset, on all cores, choosing of intervals
-and proof included. `table` writes FOLDER/star.md and star.json.
+and proof included. `table` writes FOLDER/star.md and star.json and, between two markers, the ratios in
+the README.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from videoformat.media.star import STARS, Star
 from videoformat.media.structures import make_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
+MARKERS = ("<!-- star:begin -->", "<!-- star:end -->")
 _SIM = "data/sim/aloha_transfer_s0_{}.mkv"
 _LEROBOT = "data/lerobot/{}/videos/chunk-000/{}/episode_000000.mp4"
 CLIPS = {
@@ -215,10 +217,11 @@ def table(rows: list[Row]) -> str:
             f"| {row.clip} | {row.name} | {row.crf:g} | {row.psnr:.2f} | {row.bytes_per_frame:.0f} | "
             f"{row.cold_bytes / 1e3:.1f} | {row.decode_ms:.2f} | {row.rgb_ms:.2f} | {peer} |"
         )
-    return "\n".join([*lines, "", *_ratios(rows)])
+    return "\n".join(lines)
 
 
-def _ratios(rows: list[Row]) -> list[str]:
+def ratio_table(rows: list[Row]) -> str:
+    """Each star as a part of what it is matched to."""
     lines = [
         (
             "| clip | star | against the better HEVC DDRA: bytes, cold bytes, decode "
@@ -231,7 +234,16 @@ def _ratios(rows: list[Row]) -> list[str]:
         ddra = min((row for row in of if "DDRA" in row.name), key=lambda row: row.bytes_per_frame)
         for star in (row for row in of if "star" in row.name):
             lines.append(_ratio_line(star, ddra, [row for row in of if row.name == "AV1 g=2"]))
-    return lines
+    return "\n".join(lines)
+
+
+def update_readme(text: str) -> None:
+    """Puts the ratios between their markers, where the README has them."""
+    path = ROOT / "README.md"
+    readme = path.read_text()
+    begin, end = (readme.find(marker) for marker in MARKERS)
+    if 0 <= begin < end:
+        path.write_text(readme[: begin + len(MARKERS[0])] + "\n" + text + "\n" + readme[end:])
 
 
 def _ratio_line(star: Row, ddra: Row, short: list[Row]) -> str:
@@ -287,13 +299,13 @@ def main() -> None:
         measured.write_text(json.dumps(rows))
         return
     found = [Row(**row) for rows in json.loads(measured.read_text()).values() for row in rows]
-    parts = [table(found)]
+    ratios = ratio_table(found)
+    parts = [table(found), ratios]
     if encoded.exists():
         parts.append(speed_table([tuple(line) for line in json.loads(encoded.read_text())]))
-    text = (
-        "\n\n".join(parts)
-        + f"\n\n{sentence()}; one thread, encoding on all cores. Made by `tools/bench/star.py`."
-    )
+    made = f"{sentence()}; one thread, encoding on all cores. Made by `tools/bench/star.py`."
+    text = "\n\n".join([*parts, made])
+    update_readme(f"{ratios}\n\n{made}")
     print(text)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "star.md").write_text(text + "\n")
