@@ -27,6 +27,7 @@ NAMES = [
     "ReadOptions",
     "ReadPlan",
     "ReadReport",
+    "Recorder",
     "RecoverReport",
     "Star",
     "VacuumReport",

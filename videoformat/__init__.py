@@ -20,6 +20,7 @@ from videoformat.media.gop import DDRA
 from videoformat.media.star import Star
 from videoformat.merging import CopyReport, merge, split, subset
 from videoformat.reading import ReadOptions, ReadPlan, ReadReport
+from videoformat.recording import Recorder
 from videoformat.recover import RecoverReport, recover
 from videoformat.versions import VacuumReport, log, tag, untag, vacuum
 from videoformat.writer import Writer, create
@@ -35,6 +36,7 @@ __all__ = [
     "ReadOptions",
     "ReadPlan",
     "ReadReport",
+    "Recorder",
     "RecoverReport",
     "Star",
     "VacuumReport",

@@ -52,6 +52,12 @@ class EpisodeRowsBuffer:
         self.rows = []
         self.byte_count = 0
 
+    def discard(self) -> None:
+        """Forgets the rows; those that are in the store already are removed from it."""
+        fragments, self.fragments = self.fragments, []
+        self.rows, self.byte_count = [], 0
+        self.table.discard(fragments)
+
     def finish(self, uid: str, length: int, first: pa.Table) -> FinishedEpisode:
         """The whole episode, with its first row in front."""
         if self.fragments and self.rows:

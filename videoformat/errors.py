@@ -18,6 +18,7 @@
     │   ├── ColumnNotFoundError     (also KeyError) a camera or a column
     │   └── DatasetNotFoundError    (also FileNotFoundError)
     ├── InvalidArgumentError        (also ValueError) the call is at fault
+    ├── BacklogError                frames come faster than they are encoded
     └── StoreError                  (also OSError) the store refused or failed
         └── ConflictError           another writer changed the same thing first
 
@@ -27,6 +28,7 @@ Every message carries the values that were seen and those that were expected.
 from __future__ import annotations
 
 __all__ = [
+    "BacklogError",
     "BitstreamError",
     "ChecksumError",
     "ColumnNotFoundError",
@@ -125,6 +127,10 @@ class DatasetNotFoundError(NotFoundError, FileNotFoundError):
 
 class InvalidArgumentError(VideoFormatError, ValueError):
     """The call is at fault: a value that cannot be used."""
+
+
+class BacklogError(VideoFormatError):
+    """Frames come faster than they are encoded, and the caller chose not to wait; it was not taken."""
 
 
 class StoreError(VideoFormatError, OSError):

@@ -87,8 +87,9 @@ def vacuum(
 
     The newest version, tagged versions and whatever they need always stay. ``older_than`` is the
     grace that readers and writers get: one that opened a version longer ago may miss files.
-    Compaction copies the media of fragments below ``target_bytes``, and of those with deleted rows;
-    the report says how much. Files of writers that died are removed once they are 7 days old, or at
+    Compaction copies the media of small fragments at the end of the table, and from where much is
+    deleted on (fragments of ``target_bytes`` are left alone otherwise), so episodes keep their order;
+    only one that is appended meanwhile may come before them. The report says how much. Files of writers that died are removed once they are 7 days old, or at
     once with ``unfinished``: only where nobody writes. Raises ``ConflictError`` where others keep
     changing the rows that are being compacted.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import uuid
@@ -25,7 +26,7 @@ from videoformat.automatic import (
     check_automatic,
     task_of,
 )
-from videoformat.errors import InvalidArgumentError, UnsupportedFormatError
+from videoformat.errors import InvalidArgumentError, StoreError, UnsupportedFormatError
 from videoformat.index.features import parse_features
 from videoformat.index.frame_rate import check_fps, frame_rate
 from videoformat.index.rows import EpisodeFacts, chunk_row
@@ -226,6 +227,7 @@ class Writer:
         self._first: tuple[EncodedFrames, dict[str, pa.Array]] | None = None
         self._tasks: dict[str, None] = {}
         self._frame_count = 0
+        self._is_whole = True
 
     def add_frame(self, frame: Mapping[str, Any]) -> None:
         """Adds the next frame of the open episode.
@@ -234,9 +236,39 @@ class Writer:
         declared dtype and shape. ``task`` is the text of what is being done. ``timestamp``,
         ``frame_index``, ``episode_index``, ``index`` and ``task_index`` are filled in where the
         dataset has them and the frame does not. Raises ``InvalidArgumentError``, and adds nothing,
-        where a key is missing or unknown or a value is not what was declared.
+        where a key is missing or unknown or a value is not what was declared. Where the store or the
+        encoder fails, the episode cannot go on: it is to be cleared.
         """
         self._check_open()
+        self._check_whole()
+        task, values, images = self._checked(frame)
+        pictures = {
+            key: TimedPicture.of_rgb(image, self._frame_count, 1 / self._rate)
+            for key, image in images.items()
+        }
+        values |= self._automatic.fill(frame, values, self._frame_count)
+        self._use(self._automatic.table)
+        # Whatever stops this frame halfway, the episode must not go on without it.
+        self._is_whole = False
+        # The chunk that this frame closes ends before it: its values are taken before this one's.
+        finished = self._encoder.push(pictures)
+        if finished is not None:
+            self._keep(finished)
+        for key, collected in self._values.items():
+            collected.append(values[key])
+        if task:
+            self._tasks[task] = None
+        self._frame_count += 1
+        self._is_whole = True
+
+    def check_frame(self, frame: Mapping[str, Any]) -> None:
+        """Raises ``InvalidArgumentError`` where ``add_frame`` would for what the frame holds."""
+        self._checked(frame)
+
+    def _checked(
+        self, frame: Mapping[str, Any]
+    ) -> tuple[str, dict[str, Any], dict[str, np.ndarray[Any, np.dtype[np.uint8]]]]:
+        """A frame's task, tabular values and images."""
         info = self._table.info
         automatic = set(AUTOMATIC)
         check_keys(frame, set(info.features) - automatic, automatic)
@@ -247,21 +279,7 @@ class Writer:
             if key in frame
         }
         images = {key: check_image(feature, frame[key]) for key, feature in info.cameras.items()}
-        pictures = {
-            key: TimedPicture.of_rgb(image, self._frame_count, 1 / self._rate)
-            for key, image in images.items()
-        }
-        values |= self._automatic.fill(frame, values, self._frame_count)
-        self._use(self._automatic.table)
-        # The chunk that this frame closes ends before it: its values are taken before this one's.
-        finished = self._encoder.push(pictures)
-        if finished is not None:
-            self._keep(finished)
-        for key, collected in self._values.items():
-            collected.append(values[key])
-        if task:
-            self._tasks[task] = None
-        self._frame_count += 1
+        return task, values, images
 
     def _use(self, table: Table) -> None:
         """Takes a newer version of the table."""
@@ -289,6 +307,7 @@ class Writer:
         appended.
         """
         self._check_open()
+        self._check_whole()
         if not self._frame_count:
             raise InvalidArgumentError("save_episode: no frame was added")
         facts = EpisodeFacts(
@@ -297,6 +316,7 @@ class Writer:
             as_json_object("metadata", metadata or {}),
             None if statistics is None else as_json_object("statistics", statistics),
         )
+        self._is_whole = False
         self._keep(self._encoder.finish())
         if self._first is None:
             raise AssertionError("the first chunk of an episode was not kept")
@@ -311,9 +331,17 @@ class Writer:
         return episode.uid
 
     def clear_episode(self) -> None:
-        """Abandons the open episode; nothing of it becomes visible."""
+        """Abandons the open episode: nothing of it becomes visible, stays in memory or in the store.
+
+        Raises ``StoreError`` where something cannot be removed; the episode is abandoned all the same.
+        """
         self._check_open()
+        self._abandon()
+
+    def _abandon(self) -> None:
+        buffer = self._buffer
         self._begin()
+        buffer.discard()
 
     def flush(self) -> None:
         """Makes every saved episode visible now, in one commit."""
@@ -341,6 +369,13 @@ class Writer:
         if self._closed:
             raise InvalidArgumentError("the writer is closed")
 
+    def _check_whole(self) -> None:
+        if not self._is_whole:
+            raise InvalidArgumentError(
+                f"the open episode lost a frame after {self._frame_count}, when an earlier call "
+                "failed: call clear_episode() and record it again"
+            )
+
     def __enter__(self) -> Self:
         return self
 
@@ -351,5 +386,7 @@ class Writer:
         traceback: TracebackType | None,
     ) -> None:
         if kind is not None and not self._closed:
-            self._begin()
+            # What went wrong first is what is to be seen.
+            with contextlib.suppress(StoreError):
+                self._abandon()
         self.close()

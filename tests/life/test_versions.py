@@ -1,15 +1,20 @@
 """Versions by number, tag and time; what vacuum keeps and removes."""
 
 import datetime as dt
+import math
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import whole
+from hypothesis import given
+from hypothesis import strategies as st
 from small_dataset import CAMERAS, write_dataset
 
 import videoformat as vf
 from videoformat.errors import DatasetNotFoundError, InvalidArgumentError
-from videoformat.table import history
+from videoformat.merging.whole_rows import whole_row
+from videoformat.table import Table, history
 from videoformat.verify import verify
 
 AT_ONCE = dt.timedelta(0)
@@ -114,6 +119,66 @@ def test_what_has_reached_the_target_is_not_copied_again(uri: Path) -> None:
     assert vf.vacuum(uri).compaction.fragments == 3
     assert vf.vacuum(uri).compaction.media_bytes == 0
     assert vf.vacuum(uri, target_bytes=1).compaction.media_bytes == 0
+
+
+def test_what_is_large_stays_where_it_is_and_nothing_changes_its_place(tmp_path: Path) -> None:
+    """The first rows share a fragment with the beginning of the second episode."""
+    path = tmp_path / "d.vf"
+    write_dataset(path, lengths=(80, 9, 2, 2), chunk_frames=4)
+    table = Table.open(path)
+    rows = [whole_row(table, row) for row in range(table.count_rows())]
+    made = Table.create(tmp_path / "parted.vf", table.info)
+    for begin, end in ((0, 21), (21, 23), (23, 24), (24, 25)):
+        made = made.commit(made.write_rows(pa.concat_tables(rows[begin:end])))
+    before = whole.episodes(path)
+    assert list(whole.episodes(tmp_path / "parted.vf").items()) == list(before.items())
+    report = vf.vacuum(tmp_path / "parted.vf")
+    # An episode is compacted with all its rows, or not at all.
+    assert report.compaction.rows == 25
+    assert list(whole.episodes(tmp_path / "parted.vf").items()) == list(before.items())
+    assert verify(tmp_path / "parted.vf").ok
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(1, 500), st.booleans()),
+        max_size=20,
+    ),
+    st.integers(1, 1000),
+)
+def test_a_compaction_begins_with_an_episode_and_gets_rid_of_something(
+    facts: list[tuple[int, int, int, bool]], target: int
+) -> None:
+    parts = [
+        history.FragmentSize(at, rows, deleted, media, begins_episode=begins or not at)
+        for at, (rows, deleted, media, begins) in enumerate(facts)
+    ]
+    start = history._first_to_compact(parts, target)
+    if start < len(parts):
+        assert parts[start].begins_episode
+        assert len(parts) - start > 1 or parts[start].deleted_rows
+    for at, part in enumerate(parts):
+        behind = parts[at:]
+        deleted = sum(each.deleted_rows for each in behind)
+        if part.deleted_rows and deleted * 10 > deleted + sum(each.rows for each in behind):
+            assert start <= at
+
+
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=300))
+def test_a_byte_is_copied_a_bounded_number_of_times(sizes: list[int]) -> None:
+    """A vacuum after every append, none of which ever reaches the target."""
+    fragments: list[int] = []
+    copied = 0
+    for size in sizes:
+        fragments.append(size)
+        parts = [history.FragmentSize(at, 1, 0, x, True) for at, x in enumerate(fragments)]
+        start = history._first_to_compact(parts, 10**9)
+        copied += sum(fragments[start:])
+        fragments[start:] = [sum(fragments[start:])] if fragments[start:] else []
+    assert sum(fragments) == sum(sizes)
+    total = sum(sizes)
+    assert copied <= total * (2 + math.log(total, 1.25))
+    assert len(fragments) <= 2 + math.log(total, 4)
 
 
 def test_a_writer_that_was_open_goes_on_after_a_vacuum(uri: Path) -> None:

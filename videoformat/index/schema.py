@@ -176,6 +176,9 @@ class DatasetInfo:
             )
         try:
             facts = json.loads(raw)
+            if b"\\ud" in raw.lower():
+                # Half of a surrogate pair is no text: nothing could write or store it again.
+                json.dumps(facts, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise DataError(f"the dataset's metadata is not JSON: {error}") from None
         if not isinstance(facts, dict):
@@ -234,7 +237,7 @@ def _info_from_facts(facts: dict[str, Any], schema: pa.Schema) -> DatasetInfo:
         if key is not None and (
             pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
         ):
-            types[key.decode()] = column.type.value_type
+            types[key.decode("utf-8", "replace")] = column.type.value_type
     try:
         features = parse_features(_typed(facts, "features", dict, {}), types)
     except ValueError as error:

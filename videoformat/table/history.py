@@ -17,6 +17,7 @@ import lance.optimize
 __all__ = [
     "CleanUp",
     "CompactionCost",
+    "FragmentSize",
     "VersionFacts",
     "clean_up",
     "compact",
@@ -38,6 +39,8 @@ _OPERATIONS = {
 }
 # Rows that a compaction holds in memory at once, each with its media.
 COMPACTION_ROWS = 8
+# A fragment is joined with what follows it where it is at most so many times as large.
+_TIER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,17 @@ class VersionFacts:
     operation: str | None
     chunks: int
     tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentSize:
+    """A fragment: its rows, and whether the first of them is the first of an episode."""
+
+    fragment: int
+    rows: int
+    deleted_rows: int
+    media_bytes: int
+    begins_episode: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,45 +193,52 @@ def _quoted(text: str) -> str:
 
 
 def compact(
-    dataset: lance.LanceDataset, sizes: Sequence[tuple[int, int, int, int]], target_bytes: int
+    dataset: lance.LanceDataset, parts: Sequence[FragmentSize], target_bytes: int
 ) -> CompactionCost:
-    """Joins neighbouring fragments whose media is less than ``target_bytes``; drops deleted rows.
+    """Joins small fragments at the end of the table into one, and drops deleted rows.
 
-    ``sizes`` are fragment id, rows, deleted rows and bytes of media. What is compacted is copied, so
-    a fragment that has reached the target is left alone for good, unless a tenth of it is deleted:
-    a byte is copied a bounded number of times, however often this runs.
+    What is compacted is copied, and Lance puts it behind all that was not; so it is always the end of
+    the table, from where an episode begins: episodes keep their order, and their rows stay together
+    also where others append meanwhile. A fragment that has reached ``target_bytes`` is left alone for
+    good, unless a tenth of what lies from it on is deleted; a smaller one is copied again when what
+    came after it is a quarter of it. So a byte is copied a bounded number of times.
     """
-    small = {
-        number
-        for number, rows, deleted, media in sizes
-        if media < target_bytes or deleted * 10 > rows + deleted
-    }
-    # One small fragment between two others, with nothing deleted, would be copied for nothing.
-    order = [number for number, *_ in sizes]
-    dead = {number for number, _, deleted, _ in sizes if deleted}
-    chosen = {
-        number
-        for at, number in enumerate(order)
-        if number in small
-        and (
-            number in dead
-            or (at > 0 and order[at - 1] in small)
-            or (at + 1 < len(order) and order[at + 1] in small)
-        )
-    }
-    if not chosen:
+    start = _first_to_compact(parts, target_bytes)
+    if start == len(parts):
         return CompactionCost(0, 0, 0)
     metrics = dataset.optimize.compact_files(
-        excluded_fragment_ids=[number for number in order if number not in chosen],
+        excluded_fragment_ids=[part.fragment for part in parts[:start]],
         batch_size=COMPACTION_ROWS,
         materialize_deletions_threshold=0.0,
     )
-    copied = [item for item in sizes if item[0] in chosen]
+    copied = parts[start:]
     return CompactionCost(
         int(metrics.fragments_removed),
-        sum(item[1] for item in copied),
-        sum(item[3] for item in copied),
+        sum(part.rows for part in copied),
+        sum(part.media_bytes for part in copied),
     )
+
+
+def _first_to_compact(parts: Sequence[FragmentSize], target_bytes: int) -> int:
+    """The position of the first fragment that is compacted, and with it all that follow."""
+    start = len(parts)
+    media = 0
+    for at in range(len(parts) - 1, -1, -1):
+        size = parts[at].media_bytes
+        if size >= target_bytes or (at + 1 < len(parts) and size > _TIER * media):
+            break
+        start, media = at, media + size
+    if len(parts) - start == 1 and not parts[start].deleted_rows:
+        start = len(parts)  # alone it would be copied for nothing
+    rows = deleted = 0
+    for at in range(len(parts) - 1, -1, -1):
+        deleted += parts[at].deleted_rows
+        rows += parts[at].rows + parts[at].deleted_rows
+        if parts[at].deleted_rows and deleted * 10 > rows:
+            start = min(start, at)
+    while 0 < start < len(parts) and not parts[start].begins_episode:
+        start -= 1
+    return start
 
 
 def clean_up(dataset: lance.LanceDataset, older_than: dt.timedelta, *, unfinished: bool) -> CleanUp:

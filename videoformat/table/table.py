@@ -320,16 +320,31 @@ class Table:
 
     def commit(self, fragments: Sequence[Any], message: str | None = None) -> Table:
         """Makes written rows visible, all of them in one step, after whatever others appended."""
+        append = lance.LanceOperation.Append(list(fragments))
+        try:
+            dataset = self._append(append, self.version, message)
+        except DatasetNotFoundError:
+            # A clean-up without a grace removed the version that these rows were written against. On
+            # the newest they mean the same, unless columns have changed.
+            newest = self.latest()
+            if not newest.schema.equals(self.schema):
+                raise ConflictError(
+                    f"{self.uri}: committing: version {self.version} is gone, and version "
+                    f"{newest.version} has other columns"
+                ) from None
+            dataset = self._append(append, newest.version, message)
+        return Table(dataset, self.uri, self.storage_options)
+
+    def _append(self, operation: Any, version: int, message: str | None) -> lance.LanceDataset:
         with lance_errors(self.uri, "committing"):
-            dataset = lance.LanceDataset.commit(
+            return lance.LanceDataset.commit(
                 self.uri,
-                lance.LanceOperation.Append(list(fragments)),
-                read_version=self.version,
+                operation,
+                read_version=version,
                 storage_options=self.storage_options,
                 commit_message=message,
                 commit_timeout=dt.timedelta(minutes=10),
             )
-        return Table(dataset, self.uri, self.storage_options)
 
     def delete_episodes(self, uids: Sequence[str]) -> Table:
         """A new version without some episodes; nothing is moved.
@@ -441,11 +456,12 @@ class Table:
             current = Table(dataset, self.uri, self.storage_options)
             return history.compact(dataset, current._fragment_sizes(), target_bytes)
 
-    def _fragment_sizes(self) -> list[tuple[int, int, int, int]]:
-        """Of each fragment: its id, its rows, its deleted rows, the bytes of their media."""
+    def _fragment_sizes(self) -> list[history.FragmentSize]:
         streams = [f"{feature.column}/stream" for feature in self.info.cameras.values()]
         media: list[int] = []
+        chunks: list[int | None] = []
         for batch in self.scan(["chunk_index", *streams]):
+            chunks += batch.column("chunk_index").to_pylist()
             sums = [0] * batch.num_rows
             for stream in streams:
                 for at, size in enumerate(batch.column(stream).field("media_size").to_pylist()):
@@ -455,11 +471,12 @@ class Table:
         for fragment in self._dataset.get_fragments():
             rows = fragment.count_rows()
             sizes.append(
-                (
+                history.FragmentSize(
                     fragment.fragment_id,
                     rows,
                     fragment.num_deletions,
                     sum(media[start : start + rows]),
+                    begins_episode=not rows or chunks[start] == 0,
                 )
             )
             start += rows
