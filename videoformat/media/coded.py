@@ -60,7 +60,9 @@ class _FileIndexer:
                 return frame
         except DecodeError:
             pass  # a stream that does not begin at a random access point
-        return next(frame for _, frame in self.video.frames(0, 1))
+        for _, frame in self.video.frames(0, 1):
+            return frame
+        raise DataError(f"{self.video.path} holds no frame that can be decoded")
 
     def _push(self, packet: av.Packet[VideoStream]) -> None:
         data = bytes(packet)

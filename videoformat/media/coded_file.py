@@ -141,7 +141,7 @@ class _UnitReader:
 def coded_packets(path: Path) -> Iterator[av.Packet[VideoStream]]:
     """The packets of the first video stream, in decode order."""
     try:
-        with av.open(str(path)) as container:
+        with av.open(str(path), metadata_errors="replace") as container:
             for packet in container.demux(container.streams.video[0]):
                 if packet.size:
                     yield packet

@@ -89,7 +89,8 @@ class VideoFile:
 
     def _open(self) -> av.container.InputContainer:
         try:
-            container = av.open(str(self.path))
+            # Titles and comments may be in any encoding, or in none.
+            container = av.open(str(self.path), metadata_errors="replace")
         except av.error.FFmpegError as error:
             raise DataError(f"{self.path} cannot be read as video: {error.strerror}") from None
         if not container.streams.video:
