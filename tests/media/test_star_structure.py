@@ -25,8 +25,9 @@ from videoformat.index.pictures import PictureIndex
 from videoformat.media.color import RGB_COLOR
 from videoformat.media.decoder import ClosureDecoder
 from videoformat.media.proof import prove_star
-from videoformat.media.star import STARS, Star, StarCodec, check_star
+from videoformat.media.star import STARS, Star, StarCodec
 from videoformat.media.star_encoder import StarEncoder
+from videoformat.media.star_promise import check_star
 
 CODECS: list[StarCodec] = ["av1", "h264"]
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from videoformat.errors import InvalidArgumentError
 from videoformat.media.encoder import ChunkEncoder
 from videoformat.media.gop import DDRA, DDRA_CLOSURE_BOUND, PROFILES, ProfileName, check_ddra
-from videoformat.media.star import STAR_CLOSURE_BOUND, STAR_NAMES, Star, check_star
+from videoformat.media.star import STAR_NAMES, Star
 from videoformat.media.star_encoder import StarEncoder
+from videoformat.media.star_promise import STAR_CLOSURE_BOUND, check_star
 
 if TYPE_CHECKING:
     from videoformat.index.pictures import PictureIndex
