@@ -108,7 +108,7 @@ def test_verified(name: str, native: Callable[[str], Path]) -> None:
     assert report.closures == report.frames * len(vf.open(native(name)).cameras)
 
 
-def test_images_are_refused_by_name(shared: Path, tmp_path: Path) -> None:
+def test_images_do_not_stay_where_they_are(shared: Path, tmp_path: Path) -> None:
     source = shared / "data" / "lerobot" / "syn_v30_image"
-    with pytest.raises(vf.VideoFormatError, match=r"images: .*camera .*only be re-encoded"):
-        vf.convert(source, tmp_path / "d", video="native")
+    with pytest.raises(vf.VideoFormatError, match=r"images: .*camera .*cannot stay where they are"):
+        vf.convert(source, tmp_path / "out.vf", video="reference", workers=1)

@@ -10,15 +10,14 @@ import videoformat as vf
 
 @pytest.fixture(scope="session")
 def converted(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """``converted(name, video)``: a dataset of the shared folder in this format."""
-    made: dict[tuple[str, str], Path] = {}
+    """``converted(name)``: a dataset of the shared folder in this format, with native video."""
+    made: dict[str, Path] = {}
 
-    def make(name: str, video: str = "native") -> Path:
-        if (name, video) not in made:
+    def make(name: str) -> Path:
+        if name not in made:
             uri = tmp_path_factory.mktemp("converted") / f"{name}.vf"
-            structure = video if video == "native" else vf.DDRA(profile="fast", crf=4, interval=8)
-            vf.convert(shared / "data/lerobot" / name, uri, video=structure, workers=1)
-            made[name, video] = uri
-        return made[name, video]
+            vf.convert(shared / "data/lerobot" / name, uri, video="native", workers=1)
+            made[name] = uri
+        return made[name]
 
     return make

@@ -61,7 +61,8 @@ def convert(
     """Converts a LeRobot dataset (v2.0, v2.1, v3.0) or video files.
 
     ``video`` says how: ``DDRA(...)`` or the name of one of its profiles, ``Star(...)``, ``"star"``
-    or ``"star-h264"`` re-encodes (default: ``DDRA()``); ``"native"`` keeps every H.264, HEVC or AV1 picture as it is;
+    or ``"star-h264"`` re-encodes (default: ``DDRA()``); ``"native"`` keeps every H.264, HEVC or AV1
+    picture as it is, and the samples of images (PNG) in lossless H.264, a picture each;
     ``"reference"`` stores no media at all and points into the source's files, which then must stay
     as they are (any container that keeps pictures in one piece, so no transport streams; readers
     say with ``allowed_sources`` which files they follow).

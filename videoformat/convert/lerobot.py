@@ -17,7 +17,7 @@ from videoformat.index.features import parse_features
 from videoformat.index.frame_rate import frame_rate
 from videoformat.index.schema import DatasetInfo
 from videoformat.media.episode import TimedPicture
-from videoformat.media.images import decode_image
+from videoformat.media.images import DecodedImage, decode_image
 
 __all__ = ["LeRobotConversion"]
 
@@ -88,17 +88,23 @@ class LeRobotConversion:
         return {key: table.column(key).combine_chunks() for key in table.column_names}
 
     def coded(self, episode: SourceEpisode) -> dict[str, CodedSlice]:
-        """Where each camera's coded pictures are."""
+        """Where the coded pictures of each camera that is video are."""
         own = self._episode(episode)
         slices = {}
-        for key in self.info.cameras:
-            if key not in own.videos:
-                raise UnsupportedStreamError(
-                    "images", f"camera {key!r} is kept as images; it can only be re-encoded"
-                )
-            part = own.videos[key]
-            slices[key] = CodedSlice(part.path, part.first_frame, part.file_frame_count)
+        for key, feature in self.info.cameras.items():
+            if feature.dtype != "image":
+                part = own.videos[key]
+                slices[key] = CodedSlice(part.path, part.first_frame, part.file_frame_count)
         return slices
+
+    def images(self, episode: SourceEpisode) -> dict[str, Iterator[DecodedImage]]:
+        """The images of each camera that was recorded as images."""
+        own = self._episode(episode)
+        return {
+            key: self._decoded_images(own, key)
+            for key, feature in self.info.cameras.items()
+            if feature.dtype == "image"
+        }
 
     def pictures(self, episode: SourceEpisode) -> Iterator[dict[str, TimedPicture]]:
         """The frames of an episode, all cameras in step."""
@@ -141,9 +147,13 @@ class LeRobotConversion:
 
     def _images(self, episode: LeRobotEpisode, key: str) -> Iterator[TimedPicture]:
         period: Fraction = 1 / frame_rate(self.info.fps)
+        for index, image in enumerate(self._decoded_images(episode, key)):
+            yield TimedPicture.of_frame(image, index, period)
+
+    def _decoded_images(self, episode: LeRobotEpisode, key: str) -> Iterator[DecodedImage]:
         for index, data in enumerate(self._source.images(episode, key)):
             where = f"episode {episode.episode_index}, camera {key!r}, row {index}"
-            yield TimedPicture.of_frame(decode_image(data, where), index, period)
+            yield decode_image(data, where)
 
     def describe(self) -> dict[str, Any]:
         """What is stored about the source."""

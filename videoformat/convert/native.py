@@ -1,8 +1,13 @@
-"""Episodes of native video: coded pictures taken as they are, cut into chunks."""
+"""Episodes of native video: coded pictures taken as they are, cut into chunks.
+
+Images have no pictures that a stream could hold; they are coded without loss, in a temporary file for
+each camera of an episode, and go on as video.
+"""
 
 from __future__ import annotations
 
 import itertools
+import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -17,12 +22,14 @@ from videoformat.errors import (
     UnsupportedStreamError,
 )
 from videoformat.index.features import Feature
+from videoformat.index.frame_rate import frame_rate
 from videoformat.index.native_chunk import native_chunk, reference_chunk
 from videoformat.index.pictures import ChunkKey
 from videoformat.index.rows import ChunkMedia, ExternalRange
 from videoformat.media.coded import index_file
 from videoformat.media.coded_file import CodedFile
 from videoformat.media.episode import ChunkBounds, EncodedFrames
+from videoformat.media.lossless import encode_lossless
 
 __all__ = ["IndexedFiles", "native_chunks"]
 
@@ -132,19 +139,48 @@ def native_chunks(
 
     ``in_place``: the media stays in the source's files, and the chunks say where.
     """
-    slices = source.coded(episode)
-    cameras = {
-        key: (open_slice(files, episode, source.info.cameras[key], part), part)
-        for key, part in slices.items()
-    }
-    points = cut_points(episode.length, cameras, bounds)
-    for number, (begin, end) in enumerate(itertools.pairwise(points)):
-        key = ChunkKey(uid, number, begin, end - begin)
-        media = {
-            name: (_chunk_in_place if in_place else _chunk)(key, coded, part.first_frame + begin)
-            for name, (coded, part) in cameras.items()
+    with tempfile.TemporaryDirectory(prefix="videoformat-") as folder:
+        slices = {
+            **source.coded(episode),
+            **_images(source, episode, Path(folder), in_place=in_place),
         }
-        yield EncodedFrames(key, media)
+        cameras = {
+            key: (open_slice(files, episode, camera, slices[key]), slices[key])
+            for key, camera in source.info.cameras.items()
+        }
+        points = cut_points(episode.length, cameras, bounds)
+        for number, (begin, end) in enumerate(itertools.pairwise(points)):
+            key = ChunkKey(uid, number, begin, end - begin)
+            media = {
+                name: (_chunk_in_place if in_place else _chunk)(
+                    key, coded, part.first_frame + begin
+                )
+                for name, (coded, part) in cameras.items()
+            }
+            yield EncodedFrames(key, media)
+
+
+def _images(
+    source: ConversionSource, episode: SourceEpisode, folder: Path, *, in_place: bool
+) -> dict[str, CodedSlice]:
+    """The cameras that were recorded as images, coded without loss into files of the folder."""
+    slices = {}
+    for number, (key, frames) in enumerate(source.images(episode).items()):
+        where = f"episode {episode.number}, camera {key!r}"
+        if in_place:
+            raise UnsupportedStreamError(
+                "images", f"{where} is kept as images, which cannot stay where they are"
+            )
+        camera = source.info.cameras[key]
+        path = folder / f"{number}.mp4"
+        try:
+            encode_lossless(frames, path, frame_rate(source.info.fps), camera.width, camera.height)
+        except UnsupportedStreamError as error:
+            raise UnsupportedStreamError(error.kind, f"{where}: {error.detail}") from error
+        except DataError as error:
+            raise type(error)(f"{where}: {error}") from error
+        slices[key] = CodedSlice(path, 0, episode.length)
+    return slices
 
 
 def _chunk(key: ChunkKey, coded: CodedFile, first_frame: int) -> ChunkMedia:

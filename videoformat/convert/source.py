@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from videoformat.index.schema import DatasetInfo
 from videoformat.media.episode import TimedPicture
+from videoformat.media.images import DecodedImage
 
 __all__ = [
     "CodedSlice",
@@ -84,10 +85,11 @@ class ConversionSource(Protocol):
         ...
 
     def coded(self, episode: SourceEpisode) -> dict[str, CodedSlice]:
-        """Where each camera's coded pictures are, by key.
+        """Where the coded pictures of each camera that is video are, by key."""
+        ...
 
-        Raises ``UnsupportedStreamError`` for a camera whose frames are not in video files.
-        """
+    def images(self, episode: SourceEpisode) -> dict[str, Iterator[DecodedImage]]:
+        """The decoded images of each camera that was recorded as images, by key."""
         ...
 
     def pictures(self, episode: SourceEpisode) -> Iterator[dict[str, TimedPicture]]:

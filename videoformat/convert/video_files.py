@@ -23,6 +23,7 @@ from videoformat.index.schema import DatasetInfo
 from videoformat.media.coded_file import CodedFile
 from videoformat.media.demux import VideoFile
 from videoformat.media.episode import TimedPicture
+from videoformat.media.images import DecodedImage
 
 __all__ = ["VIDEO_SUFFIXES", "VideoFilesConversion", "find_video_files"]
 
@@ -175,6 +176,10 @@ class VideoFilesConversion:
     def coded(self, episode: SourceEpisode) -> dict[str, CodedSlice]:
         """The file itself."""
         return {CAMERA: CodedSlice(self._files[episode.number], 0, episode.length)}
+
+    def images(self, episode: SourceEpisode) -> dict[str, Iterator[DecodedImage]]:  # noqa: ARG002
+        """None: a file is video."""
+        return {}
 
     def pictures(self, episode: SourceEpisode) -> Iterator[dict[str, TimedPicture]]:
         """The frames of a file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import av
 import av.error
@@ -12,7 +12,9 @@ from videoformat.errors import DataError, UnsupportedStreamError
 if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
 
-__all__ = ["decode_image"]
+__all__ = ["DecodedImage", "decode_image"]
+
+DecodedImage: TypeAlias = av.VideoFrame
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "png"),
