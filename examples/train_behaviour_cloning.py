@@ -93,14 +93,20 @@ def plot(losses: list[float], waits: list[float], path: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("uri")
-    parser.add_argument("--camera", help="the first one, unless named")
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--plot", default="training.png")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("uri", help="a dataset: s3://…, gs://…, az://… or a folder")
+    parser.add_argument("--camera", help="whose images the policy sees; default: the first")
+    parser.add_argument("--epochs", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--batch", type=int, default=32, help="frames a step; default: %(default)s")
+    parser.add_argument(
+        "--workers", type=int, default=2, help="loader processes; default: %(default)s"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of order and weights")
+    parser.add_argument(
+        "--plot", default="training.png", help="where the plot goes; default: %(default)s"
+    )
     options = parser.parse_args()
     losses, waits = train(options)
     plot(losses, waits, options.plot)

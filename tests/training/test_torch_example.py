@@ -35,6 +35,19 @@ def write(uri: str, storage_options: dict[str, str]) -> None:
             writer.save_episode()
 
 
+def test_help_says_what_each_argument_is() -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE), "--help"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "Behaviour cloning from a bucket" in done.stdout
+    for name in ("--camera", "--epochs", "--batch", "--workers", "--seed", "--plot"):
+        assert re.search(rf"\n  {name} [A-Z]+\s+\S", done.stdout), name
+
+
 @pytest.mark.object_store
 def test_behaviour_cloning_from_a_bucket(s3: ObjectStore, tmp_path: Path) -> None:
     uri, picture = s3.uri("examples/training.vf"), tmp_path / "training.png"

@@ -150,7 +150,7 @@ def take_turns(
 def ratio(record: dict[str, Any], name: str, base: str) -> float:
     """How many times faster a side is: the median of the rounds' ratios."""
     speeds = record["frames_per_second"]
-    return statistics.median(a / b for a, b in zip(speeds[name], speeds[base], strict=True))
+    return float(statistics.median(np.divide(speeds[name], speeds[base])))
 
 
 def table(record: dict[str, Any]) -> str:
