@@ -134,7 +134,7 @@ def fragments_with(
     ``gone`` are the ``episode_uid`` that the older version has and the newest has not; no other row
     comes back, also where one lies in the same fragment and has been copied elsewhere since. Returns
     the fragments, and those of ``gone`` that cannot come back: columns were added since, and what
-    lacks them was compacted. A fragment that is gone altogether comes back at the end, as Lance wants
+    lacks them was compacted, or the first fragment of all would need a list of deleted rows. A fragment that is gone altogether comes back at the end, as Lance wants
     it.
     """
     now = {item.fragment_id: item for item in dataset.get_fragments()}
@@ -146,6 +146,11 @@ def fragments_with(
         (at_its_place if fragment.fragment_id in now else at_the_end).update(uids & gone)
     # Columns that were added since are missing there; an episode's rows must not part either.
     lost = at_the_end if not dataset.schema.equals(older.schema) else at_the_end & at_its_place
+    for fragment, uids in then:
+        if fragment.fragment_id == 0 and 0 not in now and not _is_all(fragment, uids, gone - lost):
+            # Lance takes the number 0 for none and gives a new one, which a list of deleted rows,
+            # being named after the number, would not be found by.
+            lost |= uids & gone
     coming = gone - lost
     stay = {number: item.metadata for number, item in now.items()}
     back: list[Any] = []
@@ -170,6 +175,11 @@ def fragments_with(
                 )
             )
     return [*stay.values(), *back], frozenset(lost)
+
+
+def _is_all(fragment: Any, uids: frozenset[str], coming: frozenset[str]) -> bool:
+    """Whether a fragment can come back without a list of deleted rows."""
+    return uids <= coming and fragment.metadata.deletion_file is None
 
 
 def _uids(fragment: Any) -> frozenset[str]:
