@@ -298,7 +298,7 @@ def test_a_chunk_that_breaks_its_promise_is_not_appended(
     with create(uri) as writer:
         add(writer, 1, 2)
         with monkeypatch.context() as patched:
-            patched.setattr(episode_module, "check_ddra", refuse)
+            patched.setattr(episode_module, "check_structure", refuse)
             with pytest.raises(StructureError):
                 writer.save_episode()
         writer.clear_episode()
