@@ -151,7 +151,7 @@ def test_a_structure_that_was_not_made_is_refused(monkeypatch: pytest.MonkeyPatc
             super().__init__(DDRA(interval=9), *others)
             self.structure = structure
 
-    monkeypatch.setattr(episode_module, "ChunkEncoder", Longer)
+    monkeypatch.setattr(episode_module, "make_encoder", Longer)
     encoder = encoder_of("top")
     for at in range(12):
         encoder.push({"top": timed("top", at)})
