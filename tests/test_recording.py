@@ -244,7 +244,7 @@ def test_an_abandoned_take_leaves_no_memory(tmp_path: Path) -> None:
     with make(tmp_path / "d.vf") as writer:
 
         def take() -> tuple[int, int]:
-            for number in range(200):
+            for number in range(60):
                 writer.add_frame(frame(number))
             full = pa.total_allocated_bytes() + tracemalloc.get_traced_memory()[0]
             writer.clear_episode()

@@ -28,7 +28,7 @@ uri, role, stop = sys.argv[2:5]
 said = {"done": [], "conflicts": 0}
 if role == "append":
     with open_writer(uri) as writer:
-        for seed in range(30):
+        for seed in range(16):
             said["done"].append(write_episode(writer, seed, 1 + seed % 5))
 else:
     while True:

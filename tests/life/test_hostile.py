@@ -23,7 +23,7 @@ from videoformat.media.demux import VideoFile
 from videoformat.sources import AllowedSources
 from videoformat.table import Table
 
-COUNT = int(os.environ.get("VIDEOFORMAT_HOSTILE", "1000"))
+COUNT = int(os.environ.get("VIDEOFORMAT_HOSTILE", "700"))
 # How many of a thousand inputs are of each kind: by what one costs.
 SHARES = {"metadata": 350, "index": 350, "video": 150, "lerobot": 120, "table": 30}
 PEAK_KIB = 2**20

@@ -231,6 +231,14 @@ def test_from_a_folder_to_a_bucket_and_on(
     assert list(stored.items()) == list(everything.items())
     back = whole.episodes(tmp_path / "back.vf")
     assert list(back.items()) == [list(everything.items())[at] for at in (3, 0)]
+    vf.merge(
+        [s3.uri("some.vf"), s3.uri("all.vf")],
+        s3.uri("again.vf"),
+        storage_options=options,
+        source_options=options,
+    )
+    again = whole.episodes(s3.uri("again.vf"), options=options)
+    assert list(again.items()) == [list(everything.items())[at] for at in (3, 0, 1, 2)]
     vf.delete_episodes(s3.uri("some.vf"), [0], storage_options=options)
     vf.vacuum(s3.uri("some.vf"), storage_options=options)
     assert vf.open(s3.uri("some.vf"), options).num_episodes == 1
