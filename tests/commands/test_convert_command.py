@@ -41,6 +41,28 @@ def test_a_lerobot_dataset_with_everything_said(
     assert cli.main(["verify", str(target), "--decode"]) == 0
 
 
+@pytest.mark.parametrize(("video", "codec"), [("star", "av1"), ("star-h264", "h264")])
+def test_stars_with_everything_said(
+    capfd: pytest.CaptureFixture[str], source: Path, tmp_path: Path, video: str, codec: str
+) -> None:
+    target = tmp_path / "d.vf"
+    arguments = ["convert", str(source), str(target), "--video", video, "--episodes", "0"]
+    own = ["--interval", "40", "--crf", "24", "--preset", "faster"]
+    assert cli.main([*arguments, *own, "--json"]) == 0
+    # Encoders have nothing to say either, not even past Python.
+    assert capfd.readouterr().err == ""
+    dataset = vf.open(target)
+    (stream,) = dataset.streams(0, dataset.cameras[0])
+    made = json.loads(stream["encoder"])
+    assert (stream["codec"], stream["structure"], stream["interval"]) == (codec, "star", 40)
+    assert (made["crf"], made["preset"]) == (24, "faster")
+    assert cli.main(["verify", str(target), "--decode"]) == 0
+    assert cli.main(["info", str(target)]) == 0
+    assert "star-40 crf 24" in capfd.readouterr().out
+    for wrong in (["--crf", "23.5"], ["--preset", "medium"], ["--interval", "65"]):
+        assert cli.main([*arguments, *wrong]) == 2
+
+
 def test_the_defaults_are_those_of_the_library(
     capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
 ) -> None:
