@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 from videoformat.index.amplification import STRUCTURES, expected_pictures
 
@@ -64,16 +66,24 @@ def patterns(path: Path, result: dict[str, Any]) -> None:
     figure, panels = plt.subplots(1, len(names), figsize=(7.5, 3.6), sharey=True, squeeze=False)
     for axes, name in zip(panels[0], names, strict=True):
         rows = zip(result["methods"], result["patterns"][name], strict=True)
+        seen: Counter[float] = Counter()
         for method, row in rows:
+            # Several readers of one form are on one line: their names go above each other.
+            level = seen[method["bytes_per_frame"]]
+            seen[method["bytes_per_frame"]] += 1
             ours = method["name"].startswith(("DDRA", "`"))
             place = row["ms_median"], method["bytes_per_frame"] / 1e3
             axes.scatter(*place, s=22, color=COLORS["ddra" if ours else "sequential"], zorder=3)
             axes.annotate(
-                method["name"].replace("`", ""), place, textcoords="offset points", xytext=(4, 3),
-                fontsize=6,
+                method["name"].replace("`", ""), place, textcoords="offset points", xytext=(4, 3 + 8 * level), fontsize=6,
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_yscale("log")
+        axes.margins(x=0.3, y=0.2)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter(NullFormatter())
+        axes.set_yticks([1, 2, 5, 10, 20])
         axes.set_xlabel(f"ms a frame, {name}")
     panels[0][0].set_ylabel("kB a frame stored")
     save(figure, path)
