@@ -147,6 +147,20 @@ def test_a_row_that_has_been_copied_elsewhere_does_not_come_back_twice(
     assert verify(uri, decode=True).ok
 
 
+def test_what_was_deleted_then_and_is_there_now_stays(uri: Path) -> None:
+    """In one fragment: the older version lacks the first, the newest lacks the second."""
+    vf.vacuum(uri)
+    before = whole.episodes(uri)
+    everything = vf.open(uri).version
+    vf.delete_episodes(uri, [0])
+    then = vf.open(uri).version
+    vf.undelete(uri, everything)
+    vf.delete_episodes(uri, [1])
+    assert vf.undelete(uri, then).episodes == (list(before)[1],)
+    assert list(whole.episodes(uri).items()) == list(before.items())
+    assert verify(uri, decode=True).ok
+
+
 def test_a_first_fragment_that_was_deleted_in_two_steps_is_refused_by_name(uri: Path) -> None:
     """Lance would give it another number, under which its list of deleted rows is not found."""
     vf.subset(uri, uri.with_name("one.vf"), [0, 1])

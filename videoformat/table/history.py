@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import lance
@@ -21,7 +21,6 @@ __all__ = [
     "VersionFacts",
     "clean_up",
     "compact",
-    "fragments_with",
     "uid_filter",
     "version_at",
     "version_facts",
@@ -124,73 +123,6 @@ def version_at(dataset: lance.LanceDataset, time: dt.datetime) -> int | None:
     """
     times = {int(item["version"]): _time(item) for item in dataset.versions()}
     return max((number for number, made in times.items() if made <= time), default=None)
-
-
-def fragments_with(
-    dataset: lance.LanceDataset, older: lance.LanceDataset, gone: frozenset[str]
-) -> tuple[list[Any], frozenset[str]]:
-    """The fragments of the newest version with rows of an older one back in them.
-
-    ``gone`` are the ``episode_uid`` that the older version has and the newest has not; no other row
-    comes back, also where one lies in the same fragment and has been copied elsewhere since. Returns
-    the fragments, and those of ``gone`` that cannot come back: columns were added since, and what
-    lacks them was compacted, or the first fragment of all would need a list of deleted rows. A fragment that is gone altogether comes back at the end, as Lance wants
-    it.
-    """
-    now = {item.fragment_id: item for item in dataset.get_fragments()}
-    then = [(fragment, _uids(fragment)) for fragment in older.get_fragments()]
-    then = [(fragment, uids) for fragment, uids in then if uids & gone]
-    at_its_place: set[str] = set()
-    at_the_end: set[str] = set()
-    for fragment, uids in then:
-        (at_its_place if fragment.fragment_id in now else at_the_end).update(uids & gone)
-    # Columns that were added since are missing there; an episode's rows must not part either.
-    lost = at_the_end if not dataset.schema.equals(older.schema) else at_the_end & at_its_place
-    for fragment, uids in then:
-        if fragment.fragment_id == 0 and 0 not in now and not _is_all(fragment, uids, gone - lost):
-            # Lance takes the number 0 for none and gives a new one, which a list of deleted rows,
-            # being named after the number, would not be found by.
-            lost |= uids & gone
-    coming = gone - lost
-    stay = {number: item.metadata for number, item in now.items()}
-    back: list[Any] = []
-    for fragment, uids in then:
-        if not uids & coming:
-            continue
-        mine = now.get(fragment.fragment_id)
-        wanted = uids & coming if mine is None else uids & (coming | _uids(mine))
-        metadata = _with_rows_of(fragment, uids, wanted)
-        if mine is not None:
-            # The newest files, which may have columns that the older version lacked.
-            stay[fragment.fragment_id] = replace(
-                mine.metadata, deletion_file=metadata.deletion_file
-            )
-        else:
-            back.append(
-                replace(
-                    metadata,
-                    row_id_meta=None,
-                    created_at_version_meta=None,
-                    last_updated_at_version_meta=None,
-                )
-            )
-    return [*stay.values(), *back], frozenset(lost)
-
-
-def _is_all(fragment: Any, uids: frozenset[str], coming: frozenset[str]) -> bool:
-    """Whether a fragment can come back without a list of deleted rows."""
-    return uids <= coming and fragment.metadata.deletion_file is None
-
-
-def _uids(fragment: Any) -> frozenset[str]:
-    return frozenset(fragment.to_table(columns=["episode_uid"]).column("episode_uid").to_pylist())
-
-
-def _with_rows_of(fragment: Any, uids: frozenset[str], wanted: frozenset[str]) -> Any:
-    """The fragment's description without the rows of other episodes: one more file says which."""
-    if uids <= wanted:
-        return fragment.metadata
-    return fragment.delete(uid_filter(sorted(uids - wanted)))
 
 
 def uid_filter(uids: Sequence[str]) -> str:

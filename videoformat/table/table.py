@@ -34,7 +34,7 @@ from videoformat.index.schema import (
     DatasetInfo,
     table_schema,
 )
-from videoformat.table import columns, history, recovery, unfinished
+from videoformat.table import columns, history, recovery, returning, unfinished
 from videoformat.table.errors import address_of, lance_errors
 from videoformat.table.rows import is_media, lance_rows, lance_schema
 
@@ -364,7 +364,7 @@ class Table:
         """
         with lance_errors(self.uri, f"bringing back episodes of version {version}"):
             older = self._newest().checkout_version(version)
-            fragments, lost = history.fragments_with(self._dataset, older, uids)
+            fragments, lost = returning.fragments_with(self._dataset, older, uids)
             if lost == uids:
                 return self, lost
             # A merge conflicts with every other change, so that no append can be overlooked.
