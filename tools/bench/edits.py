@@ -15,6 +15,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,8 @@ def main() -> None:
         for number in range(options.rounds):
             version = vf.open(uri).version
             gone = number * options.episodes // options.rounds
-            rounds["delete"].append(measured(uri, lambda at=gone: vf.delete_episodes(uri, [at])))
-            rounds["undelete"].append(measured(uri, lambda at=version: vf.undelete(uri, at)))
+            rounds["delete"].append(measured(uri, partial(vf.delete_episodes, uri, [gone])))
+            rounds["undelete"].append(measured(uri, partial(vf.undelete, uri, version)))
         vf.delete_episodes(uri, [0])
         vacuum = measured(uri, lambda: vf.vacuum(uri, older_than=dt.timedelta(0)))
     result = {
