@@ -141,3 +141,4 @@ def test_statistics_of_any_kind() -> None:
     for odd in ODD:
         aggregate_statistics([{"a": odd}, {"a": {"min": odd, "count": odd}}])
         aggregate_statistics([{"a": {"min": odd, "mean": [1.0], "count": [1]}}] * 2)
+        aggregate_statistics([{"a": {"mean": odd, "std": odd, "count": odd}}] * 2)

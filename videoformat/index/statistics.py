@@ -28,7 +28,9 @@ def aggregate_statistics(
     features = [key for key in present[0] if all(key in item for item in present)]
     result = {}
     for key in features:
-        merged = _feature([item[key] for item in present])
+        # A stranger's numbers may be too large to be added up; infinity says so.
+        with np.errstate(over="ignore", invalid="ignore"):
+            merged = _feature([item[key] for item in present])
         if merged:
             result[key] = merged
     return result or None
@@ -41,10 +43,11 @@ def _columns(parts: Sequence[Any]) -> dict[str, Float64Array]:
     stacked = {}
     for name in parts[0]:
         try:
-            values = [np.asarray(part[name], np.float64) for part in parts]
-            stacked[name] = np.stack(values)
-        except (KeyError, TypeError, ValueError):
+            values = np.stack([np.asarray(part[name], np.float64) for part in parts])
+        except (KeyError, OverflowError, TypeError, ValueError):
             continue
+        if name != "count" or np.isfinite(values).all():
+            stacked[name] = values
     return stacked
 
 
@@ -57,7 +60,7 @@ def _feature(parts: Sequence[Any]) -> dict[str, Any]:
     if "max" in columns:
         merged["max"] = columns["max"].max(axis=0)
     total = 0.0 if counts is None else float(counts.sum())
-    if counts is None or counts.size != len(parts) or total <= 0:
+    if counts is None or counts.size != len(parts) or not 0 < total < 2**63:
         return {name: value.tolist() for name, value in merged.items()}
     for name in _WEIGHTED:
         if name in columns:
