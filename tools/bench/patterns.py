@@ -232,7 +232,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--patterns", default=",".join(PATTERNS))
-    parser.add_argument("--only", default="", help="names of methods, or parts of them, joined by ;")
+    parser.add_argument(
+        "--only", default="", help="names of methods, or parts of them, joined by ;"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if not (options.folder / "forms.json").exists():
