@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SCRIPTS = [".ci/run", "tools/check", "tools/demo", "tools/setup-env", "tools/test"]
+SCRIPTS = [
+    ".ci/run",
+    "tools/bench/run",
+    "tools/check",
+    "tools/demo",
+    "tools/setup-env",
+    "tools/test",
+]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -37,7 +44,7 @@ def test_every_script_is_syntax_checked() -> None:
     """tools/check names the scripts; one that is added must be among them."""
     scripts = {
         str(path.relative_to(ROOT))
-        for folder in ("tools", ".ci")
+        for folder in ("tools", "tools/bench", ".ci")
         for path in (ROOT / folder).iterdir()
         if path.is_file() and path.read_bytes().startswith(b"#!/usr/bin/env bash")
     }
