@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +25,7 @@ from videoformat.bitstream.h264 import H264Indexer
 from videoformat.bitstream.h264_star import H264Pairs, H264Presentation
 from videoformat.bitstream.nal import split_annexb
 from videoformat.bitstream.star import Place
-from videoformat.errors import StructureError, UnsupportedStreamError
+from videoformat.errors import BitstreamError, StructureError, UnsupportedStreamError
 from videoformat.media.color import RGB_COLOR, rgb_to_picture
 from videoformat.media.encoder import EncodedChunk
 from videoformat.media.pairs import PairEncoder
@@ -75,6 +77,42 @@ def test_the_stored_units_say_what_the_specification_promises() -> None:
         assert isinstance(header, Av1FrameHeader)
         assert header.order_hint == rank
         assert header.refresh_frame_flags == (0xFF if picture.picture_type == "I" else 0)
+
+
+def test_units_of_strangers_are_refused_by_name() -> None:
+    made = star("av1")
+    configuration, (_, anchor), (_, leaf) = made.configuration, *made.access_units[:2]
+    hidden_anchor(anchor, configuration)
+    for unit in (
+        anchor + anchor,
+        configuration + anchor,
+        SHOW_ANCHOR + anchor,
+        leaf,
+        b"",
+        anchor[:3],
+    ):
+        with pytest.raises((BitstreamError, StructureError, UnsupportedStreamError)):
+            hidden_anchor(unit, configuration)
+    for wrong in (b"", SHOW_ANCHOR, configuration[:4]):
+        with pytest.raises((BitstreamError, StructureError, UnsupportedStreamError)):
+            wide_sequence_header(wrong)
+    rng = random.Random(5)
+    for _ in range(300):
+        at = rng.randrange(12)
+        broken = bytes([*anchor[:at], anchor[at] ^ 1 << rng.randrange(8), *anchor[at + 1 :]])
+        with contextlib.suppress(BitstreamError, StructureError, UnsupportedStreamError):
+            hidden_anchor(broken, configuration)
+        at = rng.randrange(len(configuration))
+        broken = bytes(
+            [
+                *configuration[:at],
+                configuration[at] ^ 1 << rng.randrange(8),
+                *configuration[at + 1 :],
+            ]
+        )
+        with contextlib.suppress(BitstreamError, StructureError, UnsupportedStreamError):
+            wide_sequence_header(broken)
+            hidden_anchor(anchor, broken)
 
 
 def test_order_hints_go_round() -> None:

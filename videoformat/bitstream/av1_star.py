@@ -126,6 +126,10 @@ def _at_sides(sequence: Av1SequenceHeader, payload: bytes) -> int:
 def wide_sequence_header(configuration: bytes) -> bytes:
     """The sequence header for a stream with hidden anchors: coded sides of 15 bits each."""
     sequence, payload = _sequence(configuration)
+    if max(sequence.max_frame_width, sequence.max_frame_height) > 1 << _SIDE_BITS:
+        raise UnsupportedStreamError(
+            "size", f"{sequence.max_frame_width}x{sequence.max_frame_height} in a star"
+        )
     start = _at_sides(sequence, payload)
     bits = BitReader(payload).bits
     end = start + 8 + sequence.frame_width_bits + sequence.frame_height_bits
@@ -152,7 +156,9 @@ def hidden_anchor(unit: bytes, configuration: bytes) -> bytes:
         raise StructureError("an anchor is no key frame")
     if header.frame_size_override_flag or not header.show_frame:
         raise UnsupportedStreamError("an anchor of its own size", "in a star")
-    (obu,) = iterate_obus(unit)
+    obu, *others = iterate_obus(unit)
+    if others or obu.obu_type != ObuType.FRAME:
+        raise StructureError(f"an anchor's unit holds {1 + len(others)} OBUs, expected one frame")
     start = 8 * obu.payload_start
     bits = BitReader(unit[obu.payload_start : obu.end]).bits
     hint = header.field("order_hint")
