@@ -65,7 +65,7 @@ def run(**choices: Any) -> dict[str, Any]:
         [sys.executable, str(script), json.dumps({"camera": CAMERA, "epochs": 1, **choices})],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=120 * choices.get("epochs", 1),
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
