@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import time
@@ -260,6 +261,7 @@ def main() -> None:
             }
             for method in methods
         ],
+        "load": os.getloadavg()[0],
         "patterns": {},
     }
     for pattern in options.patterns.split(","):
@@ -267,7 +269,8 @@ def main() -> None:
         begin = time.perf_counter()
         result["patterns"][pattern] = measure(methods, wanted, options.rounds)
         print(f"{pattern}: {time.perf_counter() - begin:.0f} s", flush=True)
-    text = f"{tables(result)}\n\n{sentence()}; one thread, one run, all in turn. "
+    text = f"{tables(result)}\n\n{sentence()}; one thread, one run, all in turn, load average "
+    text += f"{result['load']:.1f} before it. "
     text += f"Source: {options.source.name}. Made by `tools/bench/patterns.py`."
     print(text)
     if options.json:

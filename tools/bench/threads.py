@@ -100,8 +100,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    print(sentence(), f"load {os.getloadavg()[0]:.1f}")
-    result = measure(options.dataset, options.rounds)
+    load = os.getloadavg()[0]
+    print(sentence())
+    result = {"load": load, **measure(options.dataset, options.rounds)}
     for key, value in result.items():
         print(f"{key:24} {value}")
     if options.json:
