@@ -128,7 +128,9 @@ def main() -> None:
     short: list[str] = []
     if patterns := load(folder, "patterns"):
         text = (folder / "patterns.md").read_text().strip()
-        full += ["", "## Access patterns", "", text, "", "![Storage against time](patterns.svg)"]
+        full += ["", "## Access patterns", "", text]
+        if (folder / "patterns.svg").exists():
+            full += ["", "![Storage against time](patterns.svg)"]
         # Times from a machine that others used are for the report, with its load beside them.
         if patterns["load"] <= QUIET_LOAD:
             short += [*short_table(patterns), ""]
