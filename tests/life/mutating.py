@@ -75,7 +75,7 @@ def changed_value(randomly: Random, value: Any) -> Any:
             if randomly.random() < 0.5:
                 new[randomly.choice(["", "..", "a/b", "x" * 300, "\0", "é"])] = taken
         elif isinstance(old, int | float) and randomly.random() < 0.5:
-            new = randomly.choice([old + 1, -old, old * 1000, str(old), [old], old + 0.5])
+            new = randomly.choice([old + 1, -old, old * 1000, str(old), [old], old + 7])
         value = _put(value, at, new)
     return value
 

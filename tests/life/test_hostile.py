@@ -84,6 +84,11 @@ def test_half_of_a_surrogate_pair_is_no_text(table: Table) -> None:
         text = json.dumps({**facts, key: "\ud800"}).encode()
         with pytest.raises(DataError, match="surrogates"):
             DatasetInfo.from_schema(table.schema.with_metadata({b"videoformat": text}))
+        raw = json.dumps({**facts, key: "\ud800"}, ensure_ascii=False)
+        for encoding in ("utf-8", "utf-16", "utf-32"):  # format.md, section 3: UTF-8
+            text = raw.encode(encoding, "surrogatepass")
+            with pytest.raises(DataError, match="codec can't decode"):
+                DatasetInfo.from_schema(table.schema.with_metadata({b"videoformat": text}))
     whole = json.dumps({**facts, "x": "\U0001f600"}).encode()
     info = DatasetInfo.from_schema(table.schema.with_metadata({b"videoformat": whole}))
     assert json.loads(info.to_json())["x"] == "\U0001f600"

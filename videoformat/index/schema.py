@@ -175,7 +175,8 @@ class DatasetInfo:
                 "the table's schema metadata has no 'videoformat' key: not a videoformat dataset"
             )
         try:
-            facts = json.loads(raw)
+            # Of bytes, json.loads takes other encodings too, and half surrogates.
+            facts = json.loads(raw.decode())
             if b"\\ud" in raw.lower():
                 # Half of a surrogate pair is no text: nothing could write or store it again.
                 json.dumps(facts, ensure_ascii=False).encode()
