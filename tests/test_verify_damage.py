@@ -235,7 +235,7 @@ def test_pictures_in_another_order_than_documented(source: Path, tmp_path: Path)
     [
         ({"interval": 3}, "neighbouring anchors"),
         ({"interval": None}, "interval None"),
-        ({"structure": "tree"}, "'tree' is not one of ddra, native"),
+        ({"structure": "tree"}, "'tree' is not one of ddra, star, native"),
         ({"closure_bound": 4}, "the largest closure has 3 pictures"),
     ],
 )
