@@ -33,6 +33,8 @@ __all__ = ["H264Indexer", "parse_h264_configuration"]
 
 # nal_unit_type (table 7-1).
 _SLICE, _SLICE_IDR, _SEI, _SPS, _PPS = 1, 5, 6, 7, 8
+_SLICES = frozenset([_SLICE, _SLICE_IDR])
+_TYPE_AND_FORBIDDEN_BIT = 0x9F
 _REFUSED = {
     2: "data partitioning",
     3: "data partitioning",
@@ -130,9 +132,8 @@ class H264Indexer:
         slices = self._slices
         slices.begin()
         for nal_unit in nal_units:
-            nal_unit_type = _nal_unit_type(nal_unit)
-            if nal_unit_type not in (_SLICE, _SLICE_IDR):
-                recovers |= self._read_side_information(nal_unit_type, nal_unit)
+            if nal_unit[0] & _TYPE_AND_FORBIDDEN_BIT not in _SLICES:
+                recovers |= self._read_side_information(_nal_unit_type(nal_unit), nal_unit)
                 continue
             previous = slices.first_mb_in_slice
             header = slices.read(nal_unit)

@@ -62,15 +62,11 @@ class DecodedPictureBuffer:
             if header.slice_type == SLICE_B
             else (self._frames[::-1],)  # descending PicNum (8.2.4.2.1)
         )
+        modifications = header.ref_pic_list_modification
         return tuple(
             [
-                self._active_list(frames, active, modification, header)
-                for frames, active, modification in zip(
-                    initial,
-                    header.num_ref_idx_active,
-                    header.ref_pic_list_modification,
-                    strict=True,
-                )
+                self._active_list(initial[at], active, modifications[at], header)
+                for at, active in enumerate(header.num_ref_idx_active)
             ]
         )
 

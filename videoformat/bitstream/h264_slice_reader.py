@@ -82,6 +82,7 @@ class PatternReader:
         self._nal_header: int | None = None  # of the picture's last header; None at its beginning
         self._body = 0  # that header's bits, without first_mb_in_slice, up to the marking's end
         self._body_length = 0
+        self._body_mask = 0
         self._slice_limit = 0  # first_mb_in_slice is less, 7.4.3
         self.first_mb_in_slice = 0
 
@@ -95,11 +96,12 @@ class PatternReader:
         size = 8 * len(data)
         # As one integer of a fixed width; what is beyond the end is never taken for the header's.
         bits = int.from_bytes(data, "big") << _PREFIX_BITS - size
+        nal_header = nal_unit[0]
         if self._nal_header is None:
-            found = self._match(nal_unit[0], bits, size)
+            found = self._match(nal_header, bits, size)
             if found is not None:
                 return found
-        elif nal_unit[0] == self._nal_header and self._repeats(bits, size):
+        elif nal_header == self._nal_header and self._repeats(bits, size):
             return None
         return self._parse(nal_unit)
 
@@ -110,8 +112,9 @@ class PatternReader:
                     patterns = self._patterns[nal_header]
                     patterns.insert(0, patterns.pop(at))
                 self._nal_header = nal_header
-                self._body_length = length = pattern.end - 1
-                self._body = bits >> _PREFIX_BITS - pattern.end & (1 << length) - 1
+                self._body_length = pattern.end - 1
+                self._body_mask = pattern.body_mask
+                self._body = bits >> _PREFIX_BITS - pattern.end & self._body_mask
                 self._slice_limit = pattern.slice_limit
                 self.first_mb_in_slice = 0
                 return pattern
@@ -122,13 +125,12 @@ class PatternReader:
         leading_zeros = _PREFIX_BITS - bits.bit_length()
         start = 2 * leading_zeros + 1
         end = start + self._body_length
-        if (
-            leading_zeros > _MAXIMUM_LEADING_ZEROS
-            or end > size
-            or bits >> _PREFIX_BITS - end & (1 << self._body_length) - 1 != self._body
-        ):
+        if leading_zeros > _MAXIMUM_LEADING_ZEROS or end > size:
             return False
-        first_mb_in_slice = (bits >> _PREFIX_BITS - start) - 1
+        header = bits >> _PREFIX_BITS - end
+        if header & self._body_mask != self._body:
+            return False
+        first_mb_in_slice = (header >> self._body_length) - 1
         if not self.first_mb_in_slice < first_mb_in_slice < self._slice_limit:
             return False  # refused by those who parse it
         self.first_mb_in_slice = first_mb_in_slice
@@ -140,6 +142,7 @@ class PatternReader:
         self._nal_header = nal_unit[0]
         self._body = int(body, 2)
         self._body_length = len(body)
+        self._body_mask = (1 << len(body)) - 1
         self._slice_limit = _slice_limit(header.sps)
         self.first_mb_in_slice = header.first_mb_in_slice
         if _Pattern.fits(header):
@@ -168,6 +171,7 @@ class _Pattern:
         "_mask",
         "_shift",
         "_value",
+        "body_mask",
         "delta_pic_order_cnt",
         "delta_pic_order_cnt_bottom",
         "end",
@@ -214,6 +218,7 @@ class _Pattern:
         # Both fields are left out of what is compared; field_pic_flag is in it.
         self._shift = _PREFIX_BITS - self.end
         varying = self._frame_num_mask << self._frame_num_shift | self._lsb_mask << self._lsb_shift
+        self.body_mask = (1 << self.end - 1) - 1  # of all but first_mb_in_slice, which is one bit
         self._mask = ((1 << self.end) - 1) & ~(varying >> self._shift)
         self._value = int(bits[: self.end], 2) & self._mask
 

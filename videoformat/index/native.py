@@ -157,10 +157,11 @@ class StreamIndexer:
         number = len(self._units)
         self._units.append(CodedTime(unit.pts, unit.is_shown))
         crc32 = zlib.crc32(unit.data)
-        for picture in sequences.pictures[len(self._crcs) :]:
-            is_whole = picture.end - picture.start == len(unit.data)
-            own = crc32 if is_whole else zlib.crc32(unit.data[picture.start : picture.end])
-            self._crcs.append(own)
+        pictures = sequences.pictures
+        for at in range(len(self._crcs), len(pictures)):
+            start, end = pictures[at].start, pictures[at].end
+            is_whole = end - start == len(unit.data)
+            self._crcs.append(crc32 if is_whole else zlib.crc32(unit.data[start:end]))
             self._numbers.append(number)
         return crc32
 
