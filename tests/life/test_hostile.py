@@ -16,7 +16,7 @@ from mutating import ODD
 from small_dataset import write_dataset
 
 import videoformat as vf
-from videoformat.errors import DataError, SourceNotAllowedError
+from videoformat.errors import DataError, SourceNotAllowedError, VideoFormatError
 from videoformat.index.schema import DatasetInfo
 from videoformat.index.statistics import aggregate_statistics
 from videoformat.media.demux import VideoFile
@@ -92,6 +92,25 @@ def test_half_of_a_surrogate_pair_is_no_text(table: Table) -> None:
     whole = json.dumps({**facts, "x": "\U0001f600"}).encode()
     info = DatasetInfo.from_schema(table.schema.with_metadata({b"videoformat": whole}))
     assert json.loads(info.to_json())["x"] == "\U0001f600"
+
+
+def test_types_that_the_manifest_does_not_spell_right(tmp_path: Path) -> None:
+    """Lance panics at some of them, and not where it opens the table."""
+    write_dataset(tmp_path / "d.vf", lengths=(2,))
+    manifests = {path: path.read_bytes() for path in (tmp_path / "d.vf" / "_versions").iterdir()}
+    refused = 0
+    for name in (b"fixed_size_list:float", b"int64", b"string", b"list.struct", b"struct"):
+        for path, data in manifests.items():
+            at = data.find(name)
+            path.write_bytes(data if at < 0 else data[: at + 4] + b"\4" + data[at + 5 :])
+        try:
+            Table.open(tmp_path / "d.vf")
+        except VideoFormatError:
+            refused += 1
+    assert refused >= 3
+    for path, data in manifests.items():
+        path.write_bytes(data)
+    Table.open(tmp_path / "d.vf")
 
 
 def test_a_feature_key_of_any_bytes(table: Table) -> None:

@@ -54,8 +54,9 @@ class Table:
         self._dataset = dataset
         self.uri = uri
         self.storage_options = options
-        self.version: int = dataset.version
-        self.schema: pa.Schema = dataset.schema
+        with lance_errors(uri, "reading the schema"):
+            self.version: int = dataset.version
+            self.schema: pa.Schema = dataset.schema
         self._fragments: tuple[list[int], list[tuple[str, ...]]] | None = None
         self._by_gap: dict[int, lance.LanceDataset] = {}
         self._gap_lock = threading.Lock()
