@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
 
 import av
 import av.error
-from av.codec.context import Flags
 from av.video.frame import PictureType
 
 from videoformat.errors import DataError, InvalidArgumentError
-from videoformat.media.color import PIXEL_FORMAT, Color, tag
+from videoformat.media.color import Color
+from videoformat.media.encoder_context import open_encoder
 from videoformat.media.gop import DDRA
-
-if TYPE_CHECKING:
-    from av.video.codeccontext import VideoCodecContext
 
 __all__ = ["ChunkEncoder", "EncodedChunk"]
 
@@ -62,28 +58,17 @@ class ChunkEncoder:
         self._held: av.VideoFrame | None = None
         self._time_base = 1 / rate
         settings = structure.settings
-        context = cast("VideoCodecContext", av.CodecContext.create(settings.encoder, "w"))
-        context.width, context.height, context.pix_fmt = width, height, PIXEL_FORMAT
-        context.time_base = self._time_base
-        context.framerate = rate
-        context.thread_count = threads
-        context.flags |= int(Flags.global_header)
-        tag(context, color)
         parameters = structure.encoder_parameters()
         if settings.encoder == "libx265":
             parameters |= {"pools": str(threads) if threads > 1 else "none", "frame-threads": "1"}
-        context.options = {
+        options = {
             "preset": structure.effective_preset,
             "crf": f"{structure.effective_crf:g}",
             f"{settings.encoder[3:]}-params": ":".join(f"{k}={v}" for k, v in parameters.items()),
         }
-        try:
-            context.open()
-        except av.error.FFmpegError as error:
-            raise InvalidArgumentError(
-                f"{settings.encoder} does not take {width}x{height} with {context.options}: {error}"
-            ) from None
-        self._context = context
+        self._context = open_encoder(
+            settings.encoder, (width, height), color, rate, options, threads=threads
+        )
 
     def push(self, picture: av.VideoFrame) -> None:
         """Takes the next picture in presentation order: yuv420p, of the size that was declared."""

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 import av
 import av.error
-from av.codec.context import Flags
 from av.video.frame import PictureType
 from av.video.reformatter import Interpolation, VideoReformatter
 
-from videoformat.errors import DataError, InvalidArgumentError
-from videoformat.media.color import MINIMUM_SIDE, PIXEL_FORMAT, Color, tag
-from videoformat.media.scheduling import scheduling_kept
-
-if TYPE_CHECKING:
-    from av.video.codeccontext import VideoCodecContext
+from videoformat.errors import DataError
+from videoformat.media.color import MINIMUM_SIDE, PIXEL_FORMAT, Color
+from videoformat.media.encoder_context import open_encoder
 
 __all__ = ["PairEncoder", "Probe"]
 
@@ -45,25 +41,9 @@ class PairEncoder(Generic[Tag]):
         os.environ.setdefault(*_SVT_LOG)
         self.encoder = encoder
         self._time_base = 1 / rate
-        context = cast("VideoCodecContext", av.CodecContext.create(encoder, "w"))
-        context.width, context.height = size
-        context.pix_fmt = PIXEL_FORMAT
-        context.time_base = self._time_base
-        context.framerate = rate
-        context.gop_size = 2
-        context.thread_count = 1
-        if encoder == "libx264":
-            context.flags |= int(Flags.global_header)
-        tag(context, color)
-        context.options = dict(options)
-        try:
-            with scheduling_kept():
-                context.open()
-        except av.error.FFmpegError as error:
-            raise InvalidArgumentError(
-                f"{encoder} does not take {size[0]}x{size[1]} with {dict(options)}: {error}"
-            ) from None
-        self._context = context
+        self._context = open_encoder(
+            encoder, size, color, rate, options, gop_size=2, headers_apart=encoder == "libx264"
+        )
         self._pushed = 0
         self._tags: dict[int, Tag] = {}
         self._first: bytes | None = None
