@@ -96,6 +96,18 @@ PROFILES: MappingProxyType[str, Profile] = MappingProxyType(
 )  # fmt: skip
 
 
+def check_interval(interval: object, minimum: int, maximum: int) -> None:
+    """Raises ``InvalidArgumentError`` for what is no interval of a structure."""
+    if (
+        isinstance(interval, bool)
+        or not isinstance(interval, int)
+        or not minimum <= interval <= maximum
+    ):
+        raise InvalidArgumentError(
+            f"interval is {interval!r}, expected an integer from {minimum} to {maximum}"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DDRA:
     """How to encode: any frame from at most three pictures.
@@ -116,15 +128,7 @@ class DDRA:
             raise InvalidArgumentError(
                 f"profile is {self.profile!r}, expected one of {', '.join(PROFILES)}"
             )
-        if (
-            isinstance(self.interval, bool)
-            or not isinstance(self.interval, int)
-            or not MINIMUM_INTERVAL <= self.interval <= MAXIMUM_INTERVAL
-        ):
-            raise InvalidArgumentError(
-                f"interval is {self.interval!r}, expected an integer from {MINIMUM_INTERVAL} to "
-                f"{MAXIMUM_INTERVAL}"
-            )
+        check_interval(self.interval, MINIMUM_INTERVAL, MAXIMUM_INTERVAL)
         if self.crf is not None and not (
             isinstance(self.crf, int | float)
             and not isinstance(self.crf, bool)

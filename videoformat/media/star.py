@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from videoformat.errors import InvalidArgumentError
+from videoformat.media.gop import check_interval
 
 __all__ = ["STARS", "STAR_NAMES", "Star", "StarSettings"]
 
@@ -112,15 +113,7 @@ class Star:
             raise InvalidArgumentError(
                 f"codec is {self.codec!r}, expected one of {', '.join(STARS)}"
             )
-        if (
-            isinstance(self.interval, bool)
-            or not isinstance(self.interval, int)
-            or not MINIMUM_INTERVAL <= self.interval <= MAXIMUM_INTERVAL
-        ):
-            raise InvalidArgumentError(
-                f"interval is {self.interval!r}, expected an integer from {MINIMUM_INTERVAL} to "
-                f"{MAXIMUM_INTERVAL}"
-            )
+        check_interval(self.interval, MINIMUM_INTERVAL, MAXIMUM_INTERVAL)
         if self.crf is not None and not (
             isinstance(self.crf, int)
             and not isinstance(self.crf, bool)
