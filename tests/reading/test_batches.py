@@ -71,6 +71,20 @@ def test_an_array_of_the_callers_is_filled(uri: Path, expected: np.ndarray[Any, 
     assert ds.read_frames(0, CAMERAS[0], [0, 1], out=single) is single
 
 
+def test_a_frame_out_of_a_larger_picture_is_returned_whole_and_contiguous(tmp_path: Path) -> None:
+    small_dataset.write_dataset(tmp_path / "d", lengths=(3,), size=(17, 35))
+    ds = vf.open(tmp_path / "d")
+    several = ds.read_frames(0, CAMERAS[0], [0, 1, 2])
+    for frame in range(3):
+        for single in (
+            ds.read_frames(0, CAMERAS[0], [frame])[0],
+            ds.read_batch([(0, CAMERAS[0], frame)])[0],
+            ds.read_batch([(0, CAMERAS[0], frame)], out="stack")[0],
+        ):
+            assert single.flags.c_contiguous
+            assert np.array_equal(single, several[frame])
+
+
 @pytest.mark.parametrize("size", [None, (48, 64), (50, 33)])
 def test_what_is_returned_is_the_callers_own(
     uri: Path, expected: np.ndarray[Any, Any], size: tuple[int, int] | None
