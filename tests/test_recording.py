@@ -163,6 +163,7 @@ def test_an_error_of_the_thread_reaches_every_caller_until_it_is_cleared(gate: G
         with pytest.raises(StoreError, match="the store is gone"):
             call()
     recorder.clear_episode()
+    assert recorder.num_waiting_frames == 0  # not those that were refused with the error
     recorder.add_frame(frame(6))
     recorder.save_episode()
     recorder.close()
