@@ -1,7 +1,6 @@
 """The H.264 indexer: framing, random access, refusals, damage, and closures proved by pixels."""
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -54,7 +53,7 @@ def test_an_idr_picture() -> None:
     indexer = H264Indexer()
     assert indexer.sequence_parameter_set is None
     [picture] = indexer.push(access_unit)
-    assert picture == Picture(
+    assert picture._replace(detail=None) == Picture(
         position=0,
         order_count=0,
         picture_type="I",
@@ -325,8 +324,8 @@ def test_what_follows_the_marking_is_read_only_where_headers_are_kept(
         with pytest.raises(BitstreamError, match=r"cabac_init_idc|slice_qp_delta|deblock|_div2"):
             full.push(units[-1])
         return
-    assert [replace(picture, end=0) for picture in indexed] == [
-        replace(picture, end=0) for picture in whole
+    assert [picture._replace(end=0, detail=None) for picture in indexed] == [
+        picture._replace(end=0, detail=None) for picture in whole
     ]
 
 

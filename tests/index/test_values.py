@@ -64,6 +64,20 @@ def test_python_values_are_taken_where_they_fit(
     np.testing.assert_array_equal(value, array)
 
 
+def test_integers_are_exact_beside_others_that_are_too_large_for_int64() -> None:
+    value = check_value(feature_of("uint64", (3,)), [0, 2**63, 2**64 - 1])
+    assert value.tolist() == [0, 2**63, 2**64 - 1]
+    for wrong in (
+        [0, 2**63, 2**64],
+        [-1, 2**63, 0],
+        [0, 2**63, 0.5],
+        [0.0, 1, 2],
+        [True, 2**63, 0],
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"uint64|outside"):
+            check_value(feature_of("uint64", (3,)), wrong)
+
+
 @pytest.mark.parametrize("dtype", [name for name in NUMERIC if "int" in name])
 def test_integers_out_of_range_are_refused(dtype: str) -> None:
     limits = np.iinfo(dtype)

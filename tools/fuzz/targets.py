@@ -72,7 +72,7 @@ def obus(data: bytes) -> None:
 def _attempt(push: Callable[[bytes], list[Picture]], unit: bytes) -> object:
     """What pushing a unit gives: pictures, or the error's type and message."""
     try:
-        return push(unit)
+        return [picture._replace(detail=None) for picture in push(unit)]
     except VideoFormatError as error:
         return type(error), str(error)
 

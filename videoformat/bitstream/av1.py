@@ -152,11 +152,11 @@ class Av1Indexer:
                 f"picture {picture.position} at byte {picture.start} has no tile group"
             )
         if picture.end != end:
-            picture = replace(picture, end=end)
+            picture = picture._replace(end=end)
         if self._keep_headers:
             if frame.redundant_copies:
                 header = replace(header, redundant_copies=frame.redundant_copies)
-            picture = replace(picture, detail=header)
+            picture = picture._replace(detail=header)
         return picture
 
 

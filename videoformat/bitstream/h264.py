@@ -218,6 +218,7 @@ class H264Indexer:
         picture_type = _picture_type(headers)
         reference_lists: tuple[tuple[int, ...], ...] = ()
         references: set[int] = set()
+        position = self._position
         if picture_type != "I":
             try:
                 for header, more in zip(headers, repeated, strict=True):
@@ -229,25 +230,24 @@ class H264Indexer:
                 if not leads:
                     raise
                 reference_lists, references = (), set()
-                self._incomplete.add(self._position)
-        if not self._incomplete.isdisjoint(references):
-            self._check_incomplete(references, leads=leads)
-        self._buffer.mark(first, order_count, self._position)
-        picture = Picture(
-            position=self._position,
-            order_count=order_count,
-            picture_type=picture_type,
-            is_random_access=first.is_idr or (recovers and picture_type == "I"),
-            is_reference=first.nal_ref_idc > 0,
-            is_shown=not leads,
-            references=tuple(sorted(references)),
-            reference_lists=reference_lists,
-            start=0,
-            end=size,
-            detail=headers if self._keep_headers else None,
-        )
+                self._incomplete.add(position)
+            if not self._incomplete.isdisjoint(references):
+                self._check_incomplete(references, leads=leads)
+        self._buffer.mark(first, order_count, position)
         self._position += 1
-        return picture
+        return Picture(
+            position,
+            order_count,
+            picture_type,
+            first.is_idr or (recovers and picture_type == "I"),
+            first.nal_ref_idc > 0,
+            not leads,
+            tuple(sorted(references)),
+            reference_lists,
+            0,
+            size,
+            headers if self._keep_headers else None,
+        )
 
     def _check_incomplete(self, references: set[int], *, leads: bool) -> None:
         """What needs a leading picture that misses references misses them too."""

@@ -62,13 +62,22 @@ class DecodedPictureBuffer:
             if header.slice_type == SLICE_B
             else (self._frames[::-1],)  # descending PicNum (8.2.4.2.1)
         )
-        modifications = header.ref_pic_list_modification
-        return tuple(
-            [
-                self._active_list(initial[at], active, modifications[at], header)
-                for at, active in enumerate(header.num_ref_idx_active)
-            ]
-        )
+        lists = []
+        for frames, active, modification in zip(
+            initial, header.num_ref_idx_active, header.ref_pic_list_modification, strict=True
+        ):
+            named = (
+                self._modified(frames, active, modification, header)
+                if modification
+                else frames[:active]
+            )
+            if len(named) < active:
+                raise UnsupportedStreamError(
+                    "missing reference",
+                    f"a list of {active} has only {len(named)} pictures",
+                )
+            lists.append(tuple([position for _, _, position in named]))
+        return tuple(lists)
 
     def _initial_lists_of_b(
         self, order_count: int
@@ -91,42 +100,31 @@ class DecodedPictureBuffer:
             list_1[0], list_1[1] = list_1[1], list_1[0]
         return list_0, list_1
 
-    def _active_list(
+    def _modified(
         self,
         initial: list[ReferenceFrame],
         active: int,
         modification: tuple[tuple[int, int], ...],
         header: SliceElements,
-    ) -> tuple[int, ...]:
+    ) -> list[ReferenceFrame]:
         """8.2.4.2 (truncation) and 8.2.4.3.1 (modification for short-term references)."""
-        if modification:
-            # None stands for "no reference picture": the list is extended before it is modified.
-            entries: list[ReferenceFrame | None] = [*initial[:active]]
-            entries += [None] * (active - len(entries))
-            modulus = 1 << header.sps.log2_max_frame_num
-            predicted = header.frame_num  # picNumLXPred, modulo MaxPicNum
-            for index, (idc, difference) in enumerate(modification):
-                predicted = (
-                    predicted - difference if idc == 0 else predicted + difference
-                ) % modulus
-                frame = self._find(predicted)
-                if frame is None:
-                    raise UnsupportedStreamError(
-                        "missing reference",
-                        f"a list modification names frame_num {predicted}, the stream has "
-                        f"{[frame.frame_num for frame in self._frames]}",
-                    )
-                kept = [entry for entry in entries[index:] if entry is not frame]
-                entries = [*entries[:index], frame, *kept][:active]
-            named = [entry for entry in entries if entry is not None]
-        else:
-            named = initial[:active]
-        if len(named) < active:
-            raise UnsupportedStreamError(
-                "missing reference",
-                f"a list of {active} has only {len(named)} pictures",
-            )
-        return tuple([frame.position for frame in named])
+        # None stands for "no reference picture": the list is extended before it is modified.
+        entries: list[ReferenceFrame | None] = [*initial[:active]]
+        entries += [None] * (active - len(entries))
+        modulus = 1 << header.sps.log2_max_frame_num
+        predicted = header.frame_num  # picNumLXPred, modulo MaxPicNum
+        for index, (idc, difference) in enumerate(modification):
+            predicted = (predicted - difference if idc == 0 else predicted + difference) % modulus
+            frame = self._find(predicted)
+            if frame is None:
+                raise UnsupportedStreamError(
+                    "missing reference",
+                    f"a list modification names frame_num {predicted}, the stream has "
+                    f"{[frame.frame_num for frame in self._frames]}",
+                )
+            kept = [entry for entry in entries[index:] if entry is not frame]
+            entries = [*entries[:index], frame, *kept][:active]
+        return [entry for entry in entries if entry is not None]
 
     def _find(self, frame_num: int) -> ReferenceFrame | None:
         for frame in self._frames:

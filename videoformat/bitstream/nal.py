@@ -69,16 +69,16 @@ def split_length_prefixed(data: bytes, length_size: int) -> list[bytes]:
     units = []
     position = 0
     size = len(data)
+    integer = int.from_bytes
     while position < size:
         start = position + length_size
-        length = int.from_bytes(data[position:start], "big")
-        end = start + length
+        end = start + integer(data[position:start], "big")
         if end > size:
             raise BitstreamError(
-                f"NAL unit length {length} at byte {position} exceeds the {max(size - start, 0)} "
-                "bytes that are left"
+                f"NAL unit length {end - start} at byte {position} exceeds the "
+                f"{max(size - start, 0)} bytes that are left"
             )
-        if length:
+        if end != start:
             units.append(data[start:end])
         position = end
     return units

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 __all__ = ["Picture", "PictureIndexer", "PictureType"]
 
 PictureType = Literal["I", "P", "B"]
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """One coded picture.
+class Picture(NamedTuple):
+    """One coded picture. A named tuple, for these are made by the million: it is built fastest.
 
     ``position`` counts pictures in decode order from 0. ``order_count`` is PicOrderCntVal (H.264
     8.2.1, for a frame the smaller of its two fields'; H.265 8.3.1) or AV1's ``OrderHint``; it is
@@ -40,7 +38,7 @@ class Picture:
     reference_lists: tuple[tuple[int, ...], ...]
     start: int
     end: int
-    detail: object = field(default=None, compare=False, repr=False)
+    detail: object = None
 
 
 class PictureIndexer(Protocol):

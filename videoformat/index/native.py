@@ -13,6 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from videoformat.bitstream.av1 import Av1Indexer
 from videoformat.bitstream.picture import Picture, PictureType
@@ -36,8 +37,7 @@ class CodedUnit:
     is_shown: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class CodedPicture:
+class CodedPicture(NamedTuple):
     """One picture of an indexed stream.
 
     ``start`` and ``end`` (exclusive) are its bytes within access unit number ``unit``. ``frame`` is
@@ -152,16 +152,17 @@ class StreamIndexer:
         Raises ``BitstreamError`` where its bytes break the syntax, and ``UnsupportedStreamError``
         where it cannot even be decoded in sequence.
         """
-        sequences = self._sequences
-        sequences.push(unit.data)
+        data = unit.data
+        pictures = self._sequences.pictures
+        known = len(pictures)
+        self._sequences.push(data)
         number = len(self._units)
         self._units.append(CodedTime(unit.pts, unit.is_shown))
-        crc32 = zlib.crc32(unit.data)
-        pictures = sequences.pictures
-        for at in range(len(self._crcs), len(pictures)):
-            start, end = pictures[at].start, pictures[at].end
-            is_whole = end - start == len(unit.data)
-            self._crcs.append(crc32 if is_whole else zlib.crc32(unit.data[start:end]))
+        crc32 = zlib.crc32(data)
+        for picture in pictures[known:]:
+            start, end = picture.start, picture.end
+            is_whole = end - start == len(data)
+            self._crcs.append(crc32 if is_whole else zlib.crc32(data[start:end]))
             self._numbers.append(number)
         return crc32
 

@@ -82,6 +82,8 @@ def _from_python(feature: Feature, value: Any, dtype: np.dtype[Any], expected: s
         raise InvalidArgumentError(
             f"{feature.key!r}: {_described(value)} is no regular array, {expected}"
         ) from None
+    if dtype.kind in "iu" and raw.dtype.kind in "fO":
+        raw = _exact_integers(value, raw)
     kinds = {"b": "b", "i": "iu", "u": "iu", "f": "fiu"}[dtype.kind]
     if raw.dtype.kind not in kinds and raw.size:
         raise InvalidArgumentError(f"{feature.key!r}: {_described(value)}, {expected}")
@@ -98,6 +100,20 @@ def _from_python(feature: Feature, value: Any, dtype: np.dtype[Any], expected: s
             f"{feature.key!r}: {_described(value)} is outside ±{np.finfo(dtype).max}, {expected}"
         )
     return array
+
+
+def _exact_integers(value: Any, raw: Any) -> Any:
+    """The same as unsigned integers, where that is what they are.
+
+    Small integers beside some of 2^63 and more come out of NumPy as floats or objects.
+    """
+    items = np.asarray(value, dtype=object)
+    if items.dtype == object and all(
+        isinstance(item, int | np.integer) and not isinstance(item, bool) and 0 <= item < 2**64
+        for item in items.flat
+    ):
+        return items.astype(np.uint64)
+    return raw
 
 
 def _check_text(feature: Feature, value: Any, expected: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from videoformat.bitstream.codecs import nal_unit_splitter, resets_decoding
 from videoformat.errors import CountMismatchError, StructureError
@@ -83,7 +82,7 @@ def _counted_alike(
         return list(derived)
     shift = (index.poc[first] or 0) - (derived[first].poc or 0)
     return [
-        replace(picture, poc=(picture.poc or 0) + shift) if at < restart else picture
+        picture._replace(poc=(picture.poc or 0) + shift) if at < restart else picture
         for at, picture in enumerate(derived)
     ]
 
