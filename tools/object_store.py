@@ -30,6 +30,7 @@ _POLL_SECONDS = 0.05
 class ObjectStore:
     """Where a running server is, and how to be let in."""
 
+    host: str
     port: int
     bucket: str
     access_key: str
@@ -37,7 +38,7 @@ class ObjectStore:
 
     @property
     def endpoint(self) -> str:
-        return f"http://{_HOST}:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def storage_options(self) -> dict[str, str]:
@@ -66,12 +67,18 @@ def installed_server() -> Path | None:
 
 
 @contextmanager
-def serve(program: Path) -> Iterator[ObjectStore]:
-    """Runs a server with one empty bucket; the block is entered when it answers."""
+def serve(
+    program: Path, *, host: str = _HOST, launcher: Sequence[str] = ()
+) -> Iterator[ObjectStore]:
+    """Runs a server with one empty bucket; the block is entered when it answers.
+
+    ``launcher`` is what comes before its command, for a server in another network namespace, whose
+    address there is ``host``.
+    """
     with ExitStack() as stack:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                store = stack.enter_context(_serve_once(program))
+                store = stack.enter_context(_serve_once(program, host, launcher))
             except ServerDiedError:
                 # Another process may have taken a port between its choice and its use.
                 if attempt == _ATTEMPTS:
@@ -82,12 +89,13 @@ def serve(program: Path) -> Iterator[ObjectStore]:
 
 
 @contextmanager
-def _serve_once(program: Path) -> Iterator[ObjectStore]:
+def _serve_once(program: Path, host: str, launcher: Sequence[str]) -> Iterator[ObjectStore]:
     # A short path: it holds Unix sockets, whose addresses have room for 107 bytes.
     with tempfile.TemporaryDirectory(prefix="s3-") as folder, ExitStack() as stack:
         ports = free_ports(2 * len(_SERVICES))
         http_ports, grpc_ports = ports[: len(_SERVICES)], ports[len(_SERVICES) :]
         store = ObjectStore(
+            host=host,
             port=http_ports[_SERVICES.index("s3")],
             bucket="videoformat",
             access_key="test",
@@ -97,8 +105,8 @@ def _serve_once(program: Path) -> Iterator[ObjectStore]:
             f"-logdir={folder}",
             "mini",
             f"-dir={folder}",
-            f"-ip={_HOST}",
-            f"-ip.bind={_HOST}",
+            f"-ip={host}",
+            f"-ip.bind={host}",
             f"-bucket={store.bucket}",
             "-master.telemetry=false",
             "-webdav=false",
@@ -115,7 +123,7 @@ def _serve_once(program: Path) -> Iterator[ObjectStore]:
         keys = {"AWS_ACCESS_KEY_ID": store.access_key, "AWS_SECRET_ACCESS_KEY": store.secret_key}
         log = stack.enter_context((Path(folder) / "output.log").open("w+b"))
         process = subprocess.Popen(
-            [program, *arguments],
+            [*launcher, program, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -124,7 +132,7 @@ def _serve_once(program: Path) -> Iterator[ObjectStore]:
         )
         stack.callback(_end, process, sockets)
         stack.enter_context(ended_with_this_session(process.pid, [folder, *sockets]))
-        if not _answers(store.port, process):
+        if not _answers(store, process):
             log.seek(0)
             output = log.read()[-2000:].decode(errors="replace")
             raise ServerDiedError(f"exit status {process.poll()}, output:\n{output}")
@@ -152,9 +160,9 @@ def ended_with_this_session(pid: int, leftovers: Sequence[str | Path]) -> Iterat
             guard.communicate(b"done\n")
 
 
-def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:
+def _answers(store: ObjectStore, process: subprocess.Popen[bytes]) -> bool:
     for _ in range(_POLLS):
-        connection = http.client.HTTPConnection(_HOST, port, timeout=5)
+        connection = http.client.HTTPConnection(store.host, store.port, timeout=5)
         try:
             connection.request("GET", "/healthz")
             if connection.getresponse().status == http.HTTPStatus.OK:

@@ -2,16 +2,15 @@
 
     python tools/bench/figures.py [--results tools/bench/results]
 
-amplification.svg: expected pictures per frame against the interval, by structure (nothing is measured).
-patterns.svg: bytes a frame against milliseconds a frame, from patterns.json.
-bandwidth.svg: windows of ten a second over a narrow line, from store_reads.json.
+amplification.png: expected pictures a frame against the interval, by structure (nothing is measured).
+patterns.png: bytes a frame against frames a second, from patterns.json.
+bandwidth.png: windows of ten a second over a narrow line, from store_reads.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +24,15 @@ from matplotlib.ticker import NullFormatter
 from videoformat.index.amplification import STRUCTURES, expected_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
-mpl.rcParams.update(
-    {"svg.fonttype": "none", "svg.hashsalt": "videoformat", "font.size": 8, "axes.grid": True,
-     "grid.alpha": 0.3}
-)  # fmt: skip
+mpl.rcParams.update({"font.size": 8, "axes.grid": True, "grid.alpha": 0.3, "savefig.dpi": 150})
 COLORS = {"sequential": "#888888", "sparse": "#c98a2b", "ddra": "#1f5a99", "star": "#2a8a57"}
+MARKERS = ("s", "^", "v", "D")  # of others; dots are this format's
 FRAMES, STRIDE = 10, 30
 
 
 def save(figure: Any, path: Path) -> None:
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, metadata={"Software": None})
     plt.close(figure)
     print(path)
 
@@ -61,31 +58,28 @@ def amplification(path: Path) -> None:
 
 
 def patterns(path: Path, result: dict[str, Any]) -> None:
-    """Lower left is better."""
+    """Lower right is better: few bytes, many frames a second."""
     names = [name for name in ("random frame", "10 in a row") if name in result["patterns"]]
-    figure, panels = plt.subplots(1, len(names), figsize=(7.5, 3.6), sharey=True, squeeze=False)
+    figure, panels = plt.subplots(1, len(names), figsize=(8.5, 3.6), sharey=True, squeeze=False)
     for axes, name in zip(panels[0], names, strict=True):
         rows = zip(result["methods"], result["patterns"][name], strict=True)
-        seen: Counter[float] = Counter()
-        for method, row in rows:
-            # Several readers of one form are on one line: their names go above each other.
-            level = seen[method["bytes_per_frame"]]
-            seen[method["bytes_per_frame"]] += 1
-            ours = method["name"].startswith(("DDRA", "`"))
-            place = row["ms_median"], method["bytes_per_frame"] / 1e3
-            axes.scatter(*place, s=22, color=COLORS["ddra" if ours else "sequential"], zorder=3)
-            axes.annotate(
-                method["name"].replace("`", ""), place, textcoords="offset points", xytext=(4, 3 + 8 * level), fontsize=6,
+        for at, (method, row) in enumerate(rows):
+            ours = method["name"].startswith(("DDRA", "`")) or method["name"].endswith("native")
+            axes.scatter(
+                1e3 / row["ms_median"], method["bytes_per_frame"] / 1e3, s=30, zorder=3,
+                color=mpl.colormaps["tab10"](at % 10), marker="o" if ours else MARKERS[at % 4],
+                label=method["name"].replace("`", ""),
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.margins(x=0.3, y=0.2)
+        axes.margins(x=0.1, y=0.1)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter("{x:g}")
             axis.set_minor_formatter(NullFormatter())
         axes.set_yticks([1, 2, 5, 10, 20])
-        axes.set_xlabel(f"ms a frame, {name}")
+        axes.set_xlabel(f"frames a second, {name}")
     panels[0][0].set_ylabel("kB a frame stored")
+    panels[0][-1].legend(frameon=False, fontsize=6.5, loc="center left", bbox_to_anchor=(1.02, 0.5))
     save(figure, path)
 
 
@@ -97,7 +91,7 @@ def bandwidth(path: Path, result: dict[str, Any]) -> None:
         "ddra": ("DDRA, index fetched", "#8fb8de"),
         "ddra_indexes_cached": ("DDRA, indexes cached", "#1f5a99"),
     }
-    rows = result["bandwidth"]
+    rows = result["bandwidth"]["rates"]
     for at, (name, (title, color)) in enumerate(kinds.items()):
         places = [number + (at - 1) * 0.27 for number in range(len(rows))]
         heights = [row[name]["windows_per_second"] for row in rows]
@@ -114,11 +108,11 @@ def main() -> None:
     )
     parser.add_argument("--results", type=Path, default=ROOT / "tools/bench/results")
     folder: Path = parser.parse_args().results
-    amplification(folder / "amplification.svg")
+    amplification(folder / "amplification.png")
     for name, draw in (("patterns", patterns), ("bandwidth", bandwidth)):
         source = folder / {"bandwidth": "store_reads.json"}.get(name, f"{name}.json")
         if source.exists():
-            draw(folder / f"{name}.svg", json.loads(source.read_text()))
+            draw(folder / f"{name}.png", json.loads(source.read_text()))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import av
 import numpy as np
 from PIL import Image
 
-__all__ = ["PEERS", "EpisodeVideo", "JpegFiles", "Read"]
+__all__ = ["PEERS", "EpisodeVideo", "JpegFiles", "OpenFile", "Read"]
 
 Read: TypeAlias = Callable[[int, list[int]], Any]
 
@@ -67,11 +67,11 @@ class _Decord:
         return reader.get_batch([video.first + frame for frame in frames]).asnumpy()
 
 
-class _OpenFile:
+class OpenFile:
     """A container, and when its frames are shown; key frames among them."""
 
-    def __init__(self, path: Path) -> None:
-        self.container = av.open(str(path))
+    def __init__(self, file: Any) -> None:
+        self.container = av.open(file)
         self.stream = self.container.streams.video[0]
         self.stream.codec_context.thread_count = 1
         packets = [
@@ -106,7 +106,9 @@ class _Pyav:
 
     def __init__(self, videos: Mapping[int, EpisodeVideo]) -> None:
         self._videos = videos
-        self._files = {path: _OpenFile(path) for path in {video.path for video in videos.values()}}
+        self._files = {
+            path: OpenFile(str(path)) for path in {video.path for video in videos.values()}
+        }
 
     def read(self, episode: int, frames: list[int]) -> Any:
         video = self._videos[episode]

@@ -32,37 +32,40 @@ SETTINGS = {
     "h264": ("libx264", {"g": "250", "preset": "medium"}),
 }
 _LUMA = np.array([65.481, 128.553, 24.966], np.float32) / 255
-_PIECE = 32  # frames that are compared at once
+_PIECE = 96  # frames that are compared at once
 
 
 class Source:
-    """A LeRobot dataset of one camera: its files, and its pictures as they are coded."""
+    """Episodes of a LeRobot dataset of one camera: its files, and its pictures as they are coded.
 
-    def __init__(self, root: Path) -> None:
+    ``episodes`` are their numbers in the dataset, None for all; here they are counted from 0.
+    """
+
+    def __init__(self, root: Path, episodes: Sequence[int] | None = None) -> None:
         self._origin = open_source(root)
         (self._camera,) = self._origin.info.cameras
         self.rate = frame_rate(self._origin.info.fps)
-        self.lengths = dict(enumerate(self._origin.lengths))
+        self.episodes = list(self._origin.numbers if episodes is None else episodes)
+        lengths = dict(zip(self._origin.numbers, self._origin.lengths, strict=True))
+        self.lengths = {at: lengths[number] for at, number in enumerate(self.episodes)}
 
     def videos(self) -> dict[int, EpisodeVideo]:
         """The source's own files."""
         found = {}
-        for number in self._origin.numbers:
+        for at, number in enumerate(self.episodes):
             part = self._origin.coded(self._origin.episode(number))[self._camera]
-            found[number] = EpisodeVideo(part.path, part.first_frame, self.lengths[number])
+            found[at] = EpisodeVideo(part.path, part.first_frame, self.lengths[at])
         return found
 
     def pictures(self, episode: int) -> Iterator[av.VideoFrame]:
-        for pictures in self._origin.pictures(self._origin.episode(episode)):
+        for pictures in self._origin.pictures(self._origin.episode(self.episodes[episode])):
             yield pictures[self._camera].picture
 
-    def encode(
-        self, folder: Path, codec: str, crf: float, episodes: Iterable[int]
-    ) -> dict[int, EpisodeVideo]:
+    def encode(self, folder: Path, codec: str, crf: float) -> dict[int, EpisodeVideo]:
         """A file an episode, from the decoded samples without a detour through RGB."""
         folder.mkdir(parents=True, exist_ok=True)
         videos = {}
-        for episode in episodes:
+        for episode in self.lengths:
             path = folder / f"{episode:04d}.mp4"
             count = _encode(path, codec, crf, self.rate, self.pictures(episode))
             videos[episode] = EpisodeVideo(path, 0, count)
@@ -110,9 +113,11 @@ def psnr(source: Read, coded: Read, lengths: Mapping[int, int]) -> float:
     for episode, length in lengths.items():
         for frames in _pieces(length):
             for ours, theirs in zip(source(episode, frames), coded(episode, frames), strict=True):
-                difference = ours.astype(np.float32) @ _LUMA - theirs.astype(np.float32) @ _LUMA
-                squared += float((difference**2).sum(dtype=np.float64))
-                samples += difference.size
+                # Luma is linear in RGB, so the luma of the difference is the difference of the lumas.
+                difference = np.subtract(ours, theirs, dtype=np.int16).astype(np.float32)
+                luma = difference.reshape(-1, 3) @ _LUMA
+                squared += float(np.dot(luma, luma))
+                samples += luma.size
     return float(10 * np.log10(255**2 / (squared / samples)))
 
 
@@ -121,24 +126,24 @@ def _pieces(length: int) -> list[list[int]]:
 
 
 def match(
-    quality: Callable[[float], float], target: float, bounds: Sequence[float], *, step: float = 0.5,
-    tolerance: float = 0.1, tries: int = 6,
+    quality: Callable[[float], float], target: float, start: float, bounds: tuple[float, float], *,
+    step: float = 0.5, tolerance: float = 0.15, tries: int = 4,
 ) -> float:  # fmt: skip
     """The rate factor whose quality is within a tolerance of the target, or the nearest tried.
 
-    Quality falls as the factor grows. The first two tries are in the bounds' middle; then lines
+    Quality falls as the factor grows: by half a decibel a step of 1 is the first guess, then lines
     through the two tries that are nearest lead on, in whole steps.
     """
     low, high = bounds
     tried: dict[float, float] = {}
-    factor = round((low + high) / 2 / step) * step
+    factor = start
     for _ in range(tries):
         tried[factor] = quality(factor)
-        if abs(tried[factor] - target) <= tolerance:
-            return factor
         nearest = sorted(tried, key=lambda item: abs(tried[item] - target))[:2]
+        if abs(tried[nearest[0]] - target) <= tolerance:
+            break
         slope = -0.5
-        if len(nearest) == 2 and tried[nearest[0]] != tried[nearest[1]]:
+        if len(nearest) == 2:
             slope = (tried[nearest[0]] - tried[nearest[1]]) / (nearest[0] - nearest[1])
         guess = nearest[0] + (target - tried[nearest[0]]) / min(slope, -0.05)
         factor = min(high, max(low, round(guess / step) * step))

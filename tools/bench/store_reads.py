@@ -3,21 +3,24 @@
     python tools/bench/store_reads.py --forms FOLDER [--json OUT]
 
 FOLDER is what `tools/bench/patterns.py --prepare` makes. DDRA `fast` and the source's episodes (AV1 g=2,
-a file each) lie in a local S3 server, behind a proxy that counts, waits or narrows the line, in a process
-of its own. Three parts:
+a file each) lie in a local S3 server. Three parts:
 
 1. A batch of 64 random frames over all episodes, indexes not cached and cached, by how close ranges are
    that one request joins (`ReadOptions.gap_bytes`): what the server saw, against the closures' bytes.
 2. The same batch with 20 ms added to every request, against its frames one by one; `round trips` is the
    longest chain of requests of which each was sent after the one before was answered.
-3. Ten frames in a row of random episodes at 50, 100 and 200 MiB a second: DDRA by ranges, with each
-   episode's index fetched anew and with indexes cached, and the whole AV1 file fetched and its frames
+3. Ten frames in a row of random episodes over a line of 50, 100 and 200 MiB a second: DDRA by ranges, with
+   each episode's index fetched anew and with indexes cached, and the whole AV1 file fetched and its frames
    decoded from memory. One request at a time, one thread.
+
+Parts 1 and 2 go through a proxy that counts and waits, in a process of its own. In part 3 the server is in
+a network namespace of its own where that can be set up (as root, on Linux): only the line is narrow then.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import random
 import statistics
@@ -27,10 +30,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.fs
 from machine import describe, sentence
-from peers import PEERS, EpisodeVideo
-from stores import ProxiedStore, served
+from peers import PEERS, OpenFile
+from stores import NarrowStore, ProxiedStore, file_system, narrowed, served
 
 import videoformat as vf
 
@@ -39,35 +43,31 @@ BATCH, WINDOW = 64, 10
 DELAY = 0.02
 GAPS = (4, 16, 64)
 RATES = (50, 100, 200)
+LARGE = 32 * MIB
 
 Request = tuple[int, str, int]
 
 
-def upload(store: ProxiedStore, forms: Path) -> dict[int, str]:
-    """Puts the dataset and the source's episodes into the bucket; the files' keys."""
-    files = file_system(store, store.store.port)
-    local = pyarrow.fs.LocalFileSystem()
-    bucket = store.store.bucket
+def upload(files: Any, bucket: str, folder: Path, name: str) -> None:
+    """Puts a folder into a bucket."""
     pyarrow.fs.copy_files(
-        str(forms / "fast"), f"{bucket}/fast", source_filesystem=local, destination_filesystem=files
+        str(folder),
+        f"{bucket}/{name}",
+        source_filesystem=pyarrow.fs.LocalFileSystem(),
+        destination_filesystem=files,
     )
+
+
+def upload_episodes(files: Any, bucket: str, forms: Path) -> dict[int, str]:
+    """Puts the source's episodes into a bucket, a file each; their keys."""
     keys = {}
-    vf.export(forms / "native", forms / "episodes", to="mp4")
+    if not (forms / "episodes").exists():
+        vf.export(forms / "native", forms / "episodes", to="mp4")
     for number, path in enumerate(sorted((forms / "episodes").rglob("*.mp4"))):
         keys[number] = f"{bucket}/episodes/{path.name}"
         with files.open_output_stream(keys[number]) as stream:
             stream.write(path.read_bytes())
     return keys
-
-
-def file_system(store: ProxiedStore, port: int) -> Any:
-    return pyarrow.fs.S3FileSystem(
-        access_key=store.store.access_key,
-        secret_key=store.store.secret_key,
-        endpoint_override=f"127.0.0.1:{port}",
-        scheme="http",
-        region="us-east-1",
-    )
 
 
 def batch_of(dataset: vf.Dataset, seed: int) -> list[Request]:
@@ -130,57 +130,86 @@ def latency(store: ProxiedStore) -> dict[str, Any]:
     return {**result, "cold_share": cold["seconds"] / single["seconds"]}
 
 
-def whole_file(
-    files: Any, keys: dict[int, str], folder: Path, episode: int, frames: list[int]
-) -> None:
-    """Fetches an episode's file and decodes some frames of it."""
-    with files.open_input_file(keys[episode]) as stream:
-        data = stream.read()
-    path = folder / "fetched.mp4"
-    path.write_bytes(data)
-    name = "torchcodec" if "torchcodec" in PEERS else "PyAV"
-    PEERS[name]({0: EpisodeVideo(path, 0, 0)}).read(0, frames)
+class WholeFiles:
+    """Fetches an episode's file and decodes some frames of it, from memory."""
+
+    def __init__(self, files: Any, keys: dict[int, str]) -> None:
+        self._files, self._keys = files, keys
+        self.decoder = "torchcodec" if "torchcodec" in PEERS else "PyAV"
+
+    def fetch(self, episode: int) -> bytes:
+        with self._files.open_input_file(self._keys[episode]) as stream:
+            data: bytes = stream.read()
+        return data
+
+    def read(self, episode: int, frames: list[int]) -> Any:
+        data = self.fetch(episode)
+        if self.decoder == "PyAV":
+            return np.stack(OpenFile(io.BytesIO(data)).read(frames))
+        from torchcodec.decoders import VideoDecoder  # noqa: PLC0415 - measured where installed
+
+        # Approximate seeking needs no pass over the file first, and is exact at a constant rate.
+        decoder = VideoDecoder(
+            data, dimension_order="NHWC", num_ffmpeg_threads=1, seek_mode="approximate"
+        )
+        return decoder.get_frames_at(frames).data.numpy()
 
 
-def bandwidth(
-    store: ProxiedStore, keys: dict[int, str], folder: Path, count: int
-) -> list[dict[str, Any]]:
-    """Windows of ten a second, all readers in turn for every window, at each rate."""
-    uri, files = store.uri("fast"), file_system(store, store.proxy_port)
-    cold = vf.open(uri, store.proxied, options=vf.ReadOptions(index_cache_bytes=0))
-    warm = vf.open(uri, store.proxied)
-    lengths = warm.episodes.column("length").to_pylist()
+def windows_of(lengths: list[int], count: int) -> list[tuple[int, list[int]]]:
     rng = random.Random(3)
-    windows = []
+    found = []
     for number in range(count):
         episode = number % len(lengths)
         start = rng.randrange(lengths[episode] - WINDOW + 1)
-        windows.append((episode, list(range(start, start + WINDOW))))
+        found.append((episode, list(range(start, start + WINDOW))))
+    return found
+
+
+def line_rate(store: NarrowStore) -> float:
+    """MiB a second of one large object."""
+    seconds, _ = store.cost(
+        lambda: store.files.open_input_file(f"{store.store.bucket}/large").read()
+    )
+    return LARGE / MIB / seconds
+
+
+def bandwidth(store: NarrowStore, forms: Path, count: int) -> dict[str, Any]:
+    """Windows of ten a second, all readers in turn for every window, at each rate."""
+    bucket = store.store.bucket
+    upload(store.files, bucket, forms / "fast", "fast")
+    whole = WholeFiles(store.files, upload_episodes(store.files, bucket, forms))
+    with store.files.open_output_stream(f"{bucket}/large") as stream:
+        stream.write(random.Random(0).randbytes(LARGE))
+    uri = store.store.uri("fast")
+    cold = vf.open(uri, store.storage_options, options=vf.ReadOptions(index_cache_bytes=0))
+    warm = vf.open(uri, store.storage_options)
+    lengths = warm.episodes.column("length").to_pylist()
+    windows = windows_of(lengths, count)
     camera = warm.cameras[0]
     readers: dict[str, Callable[[int, list[int]], Any]] = {
         "ddra": lambda episode, frames: cold.read_frames(episode, camera, frames),
         "ddra_indexes_cached": lambda episode, frames: warm.read_frames(episode, camera, frames),
-        "whole_file": partial(whole_file, files, keys, folder),
+        "whole_file": whole.read,
     }
-    for read in readers.values():
-        for window in windows[: len(lengths)]:
-            read(*window)
     rows = []
     for rate in RATES:
-        store.faults(bandwidth=rate * MIB)
-        seconds: dict[str, list[float]] = {name: [] for name in readers}
-        fetched = dict.fromkeys(readers, 0.0)
-        for window in windows:
-            for name, read in readers.items():
-                cost = seen(store, partial(read, *window))
-                seconds[name].append(cost["seconds"])
-                fetched[name] += cost["bytes"] / count
-        row: dict[str, Any] = {"mib_per_second": rate}
-        for name in readers:
+        store.limit(rate * MIB)
+        # Decoders, indexes and connections are there; whole files know the same from the start.
+        for window in windows[: len(lengths)]:
+            for read in readers.values():
+                read(*window)
+        costs: dict[str, list[tuple[float, int]]] = {name: [] for name in readers}
+        for number, window in enumerate(windows):
+            names = list(readers)
+            shift = number % len(names)
+            for name in names[shift:] + names[:shift]:
+                costs[name].append(store.cost(partial(readers[name], *window)))
+        row: dict[str, Any] = {"mib_per_second": rate, "measured": line_rate(store)}
+        for name, items in costs.items():
             row[name] = {
-                "windows_per_second": 1 / statistics.mean(seconds[name]),
-                "ms_median": statistics.median(seconds[name]) * 1e3,
-                "bytes": fetched[name],
+                "windows_per_second": 1 / statistics.mean(seconds for seconds, _ in items),
+                "ms_median": statistics.median(seconds for seconds, _ in items) * 1e3,
+                "bytes": statistics.mean(count for _, count in items),
             }
         for name in ("ddra", "ddra_indexes_cached"):
             row[f"{name}_ratio"] = (
@@ -188,8 +217,8 @@ def bandwidth(
             )
         rows.append(row)
         print(row, flush=True)
-    store.faults(bandwidth=0.0)
-    return rows
+    store.limit(0)
+    return {"means": store.means, "decoder_of_whole_files": whole.decoder, "rates": rows}
 
 
 def markdown(result: dict[str, Any]) -> str:
@@ -225,18 +254,18 @@ def markdown(result: dict[str, Any]) -> str:
     lines += [
         "",
         (
-            "| MiB/s | whole AV1 file: windows/s, kB | DDRA: windows/s, kB "
+            "| MiB/s (one large object) | whole AV1 file: windows/s, kB | DDRA: windows/s, kB "
             "| DDRA, indexes cached: windows/s, kB | ratio | ratio, cached |"
         ),
         "|---|---|---|---|---|---|",
     ]
-    for row in result["bandwidth"]:
+    for row in result["bandwidth"]["rates"]:
         cells = [
             f"{row[name]['windows_per_second']:.1f}, {row[name]['bytes'] / 1e3:.0f}"
             for name in ("whole_file", "ddra", "ddra_indexes_cached")
         ]
         lines.append(
-            f"| {row['mib_per_second']} | {' | '.join(cells)} | {row['ddra_ratio']:.1f} "
+            f"| {row['mib_per_second']} ({row['measured']:.0f}) | {' | '.join(cells)} | {row['ddra_ratio']:.1f} "
             f"| {row['ddra_indexes_cached_ratio']:.1f} |"
         )
     return "\n".join(lines)
@@ -250,16 +279,15 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=70)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    result: dict[str, Any] = {"machine": describe()}
     with served() as store:
-        keys = upload(store, options.forms)
-        result = {
-            "machine": describe(),
-            "decoder_of_whole_files": "torchcodec" if "torchcodec" in PEERS else "PyAV",
-            "batches": batches(store),
-            "latency": latency(store),
-            "bandwidth": bandwidth(store, keys, options.forms, options.windows),
-        }
-    text = f"{markdown(result)}\n\n{sentence()}. Made by `tools/bench/store_reads.py`."
+        files = file_system(store.store, f"127.0.0.1:{store.store.port}")
+        upload(files, store.store.bucket, options.forms / "fast", "fast")
+        result |= {"batches": batches(store), "latency": latency(store)}
+    with narrowed() as line:
+        result["bandwidth"] = bandwidth(line, options.forms, options.windows)
+    text = f"{markdown(result)}\n\nThe line: {result['bandwidth']['means']}. {sentence()}. "
+    text += "Made by `tools/bench/store_reads.py`."
     print(text)
     if options.json:
         options.json.write_text(json.dumps(result, indent=2) + "\n")

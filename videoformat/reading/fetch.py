@@ -3,6 +3,8 @@
 Strategy: all ranges of a camera, over all chunks, go to Lance in one call, which joins those that lie
 close together and keeps many requests under way. Each call waits for two round trips, one for where
 the rows' media lies and one for the media; so the calls of several cameras are made at the same time.
+Where a camera's ranges are all of one chunk, a handle of the chunk's media makes the call, which has
+looked up already where that lies: while the index was on its way, or in a read before.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from videoformat.reading.local_media import LocalMedia
 from videoformat.reading.options import ReadOptions
 from videoformat.reading.plan import ChunkRead
 from videoformat.reading.report import ReadReport
-from videoformat.table import Table
+from videoformat.table import RowMedia, Table
 
 __all__ = ["MediaFetcher", "counted"]
 
@@ -46,6 +48,26 @@ class MediaFetcher:
         self._options = options
         root = table.local_root if options.direct_reads else None
         self._local = None if root is None else LocalMedia(root)
+
+    def media_of(self, row: int, camera: str) -> RowMedia | None:
+        """A handle of a chunk's media in an object store; None on a local disk."""
+        if self._table.local_root is not None:
+            return None
+        column = media_columns(self._cameras[camera])[0]
+        return self._table.row_media(column, row, gap_bytes=self._options.gap_bytes)
+
+    @contextmanager
+    def opened_meanwhile(self, media: Sequence[RowMedia]) -> Iterator[None]:
+        """Has the media looked up by other threads while the block runs."""
+        if not media:
+            yield
+            return
+        with ThreadPoolExecutor(min(len(media), MAXIMUM_READS)) as threads:
+            futures = [threads.submit(each.open) for each in media]
+            yield
+        for future in futures:
+            # What could not be looked up is again when it is read, and that is where an error belongs.
+            future.exception()
 
     def is_read_directly(self, chunk: ChunkRead) -> bool:
         """Whether a chunk's media is looked for in a local file first."""
@@ -92,6 +114,11 @@ class MediaFetcher:
         }
 
         def fetch(camera: str) -> list[bytes]:
+            first = chunks[wanted[camera][0]]
+            if len(wanted[camera]) == 1 and first.media is not None:
+                return first.media.read_ranges(
+                    [(item.start, item.size) for item in first.plan.ranges]
+                )
             requests = [
                 (chunks[at].row, item.start, item.size)
                 for at in wanted[camera]

@@ -12,6 +12,7 @@ from videoformat.index.features import Feature
 from videoformat.index.pictures import ChunkKey, PictureIndex
 from videoformat.index.schema import media_columns
 from videoformat.reading.local_media import MediaPlace
+from videoformat.table import RowMedia
 
 __all__ = ["KEY_COLUMNS", "IndexCache", "LoadedIndex", "parse_index"]
 
@@ -22,10 +23,14 @@ _BYTES_PER_PICTURE = 700
 
 @dataclass(frozen=True, slots=True)
 class LoadedIndex:
-    """The index of one camera of one row, and where the row's media lies."""
+    """The index of one camera of one row, and where the row's media lies.
+
+    ``place`` is that within a local file, ``media`` a handle for one in an object store.
+    """
 
     index: PictureIndex
     place: MediaPlace | None
+    media: RowMedia | None = None
 
 
 class IndexCache:

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from videoformat.index.pictures import PictureIndex
 from videoformat.index.plan import ChunkPlan
 from videoformat.reading.local_media import MediaPlace
+from videoformat.table import RowMedia
 
 __all__ = ["ChunkRead", "ReadPlan"]
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRead:
-    """What one chunk of one camera contributes to a read. ``place`` is where its media lies."""
+    """What one chunk of one camera contributes to a read.
+
+    ``place`` is where its media lies in a local file, ``media`` a handle for one in an object store.
+    """
 
     episode: int
     camera: str
@@ -21,6 +25,7 @@ class ChunkRead:
     index: PictureIndex
     plan: ChunkPlan
     place: MediaPlace | None = None
+    media: RowMedia | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -97,7 +98,12 @@ class Reader:
         columns = list(KEY_COLUMNS)
         for camera in sorted({camera for _, camera in missing}):
             columns += media_columns(self.cameras[camera])
-        taken = self.table.take(rows, columns).combine_chunks()
+        handles = {key: self._media.media_of(*key) for key in missing}
+        cameras = Counter(camera for _, camera in missing)
+        # Of one chunk of a camera, the media is read by its handle; the others by one call for all.
+        alone = [media for key, media in handles.items() if media and cameras[key[1]] == 1]
+        with self._media.opened_meanwhile(alone):
+            taken = self.table.take(rows, columns).combine_chunks()
         at_row = {row: at for at, row in enumerate(rows)}
         for row, camera in missing:
             feature = self.cameras[camera]
@@ -105,7 +111,7 @@ class Reader:
             # Taken, a blob column says where each blob lies.
             cell = taken.column(media_columns(feature)[0])[at_row[row]].as_py()
             self._sources.check(cell, index.stream)
-            loaded = LoadedIndex(index, place_of(cell))
+            loaded = LoadedIndex(index, place_of(cell), handles[row, camera])
             self._indexes.put((row, camera), loaded)
             yield (row, camera), loaded
 
@@ -124,7 +130,9 @@ class Reader:
                 steps = plan_chunk(loaded.index, frames)
             except DataError as error:
                 raise type(error)(f"camera {camera!r}, episode {episode}: {error}") from error
-            chunks.append(ChunkRead(episode, camera, row, loaded.index, steps, loaded.place))
+            chunks.append(
+                ChunkRead(episode, camera, row, loaded.index, steps, loaded.place, loaded.media)
+            )
         report.seconds["plan"] += time.perf_counter() - begin
         return ReadPlan(tuple(chunks))
 

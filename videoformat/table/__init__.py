@@ -2,6 +2,7 @@
 
 from videoformat.table.errors import address_of
 from videoformat.table.history import CleanUp, CompactionCost, VersionFacts
+from videoformat.table.media import RowMedia
 from videoformat.table.table import Table
 
-__all__ = ["CleanUp", "CompactionCost", "Table", "VersionFacts", "address_of"]
+__all__ = ["CleanUp", "CompactionCost", "RowMedia", "Table", "VersionFacts", "address_of"]

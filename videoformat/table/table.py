@@ -12,6 +12,7 @@ import itertools
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -36,6 +37,7 @@ from videoformat.index.schema import (
 )
 from videoformat.table import columns, history, recovery, returning, unfinished
 from videoformat.table.errors import address_of, lance_errors
+from videoformat.table.media import RowMedia
 from videoformat.table.rows import is_media, lance_rows, lance_schema
 
 __all__ = ["Table"]
@@ -247,6 +249,11 @@ class Table:
                     f"at {offset}, expected {size}"
                 )
         return [data for data in parts if data is not None]
+
+    def row_media(self, column: str, row: int, *, gap_bytes: int | None = None) -> RowMedia:
+        """One row's media, for reads that touch no other row; ``gap_bytes`` as in ``read_ranges``."""
+        self._check_columns((column,))
+        return RowMedia(partial(self._with_gap, gap_bytes), self.uri, column, row)
 
     def store_reads(self) -> tuple[int, int]:
         """Requests and bytes that Lance has read from the store through this object so far."""
