@@ -28,7 +28,7 @@ from videoformat.bitstream.star import Place
 from videoformat.errors import BitstreamError, StructureError, UnsupportedStreamError
 from videoformat.media.color import RGB_COLOR, rgb_to_picture
 from videoformat.media.encoder import EncodedChunk
-from videoformat.media.pairs import PairEncoder
+from videoformat.media.pairs import GroupEncoder
 from videoformat.media.star import Star
 
 SIZES = [(16, 16), (48, 64), (66, 130), (150, 232)]
@@ -126,15 +126,17 @@ def test_order_hints_go_round() -> None:
 
 def pair(codec: Any) -> tuple[bytes, bytes]:
     structure = Star(codec=codec)
-    encoder: PairEncoder[int] = PairEncoder(
+    leaves = structure.settings.leaves
+    encoder: GroupEncoder[int] = GroupEncoder(
         structure.settings.encoder,
-        structure.encoder_options(structure.anchor_offsets[0]),
+        structure.encoder_options(still=False),
         (64, 48),
         RGB_COLOR,
         Fraction(30),
+        leaves,
     )
-    one, other = (rgb_to_picture(frame) for frame in moving(2, height=48, width=64))
-    ((mark, first, second),) = [*encoder.push(one, other, 7), *encoder.finish()]
+    group = [rgb_to_picture(frame) for frame in moving(1 + leaves, height=48, width=64)]
+    ((mark, (first, second, *_)),) = [*encoder.push(group, 7), *encoder.finish()]
     assert mark == 7
     return first, second
 
@@ -150,8 +152,8 @@ def test_what_is_no_pair_is_refused() -> None:
     with pytest.raises(StructureError, match="begins with a shown inter frame"):
         reader.anchor(second, at)
     structure = Star(codec="h264")
-    encoder: PairEncoder[int] = PairEncoder(
-        "libx264", structure.encoder_options(0), (64, 48), RGB_COLOR, Fraction(30)
+    encoder: GroupEncoder[int] = GroupEncoder(
+        "libx264", structure.encoder_options(still=False), (64, 48), RGB_COLOR, Fraction(30)
     )
     h264 = H264Pairs(encoder.extradata)
     idr, inter = pair("h264")

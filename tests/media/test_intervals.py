@@ -30,11 +30,12 @@ def planned(
     """All intervals of a chunk, as an encoder asks for them."""
     planner = IntervalPlanner(bound, lambda key, other: cost(key.pts, other.pts))
     found: list[Interval] = []
-    at = 0
+    at = given = 0
     while at < len(frames):
-        held = frames[at : at + bound]
-        is_all = at + len(held) == len(frames)
-        found.append(planner.choose(held, leads=leads and not found, is_all=is_all))
+        for frame in frames[given : at + bound]:
+            planner.add(frame)
+        given = min(at + bound, len(frames))
+        found.append(planner.choose(leads=leads and not found, is_all=given == len(frames)))
         at += found[-1].count
     return found
 

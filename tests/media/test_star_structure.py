@@ -173,9 +173,9 @@ def test_a_chunk_that_decodes_otherwise_is_refused(
 ) -> None:
     """The proof is given two frames of the chunk in each other's place."""
 
-    def swapped(*given: Any) -> None:
+    def swapped(*given: Any, **knobs: Any) -> None:
         *facts, units, pairs = given
-        prove_star(*facts, [units[0], units[2], units[1], *units[3:]], pairs)
+        prove_star(*facts, [units[0], units[2], units[1], *units[3:]], pairs, **knobs)
 
     monkeypatch.setattr("videoformat.media.star_encoder.prove_star", swapped)
     with pytest.raises(DataError):

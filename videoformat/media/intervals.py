@@ -8,7 +8,7 @@ has long intervals, one that moves has short ones, and an interval ends before a
 
 from __future__ import annotations
 
-import itertools
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ def cut_into(frames: int, bound: int) -> list[int]:
 
 
 class IntervalPlanner:
-    """Chooses intervals of at most ``bound`` frames.
+    """Chooses intervals of at most ``bound`` frames, which come one after the other.
 
     ``probe`` gives the bytes of a frame that is predicted from another as a part of that one's.
     Frames may be smaller than they are, as long as it measures the same on them.
@@ -62,14 +62,41 @@ class IntervalPlanner:
     def __init__(self, bound: int, probe: Callable[[av.VideoFrame, av.VideoFrame], float]) -> None:
         self.bound = bound
         self._probe = probe
+        self._frames: deque[av.VideoFrame] = deque()
+        self._begins: deque[bool] = deque()
+        self._previous: av.VideoFrame | None = None
+        self._last: np.ndarray[Any, np.dtype[np.float32]] | None = None
 
-    def choose(self, frames: Sequence[av.VideoFrame], *, leads: bool, is_all: bool) -> Interval:
+    def add(self, frame: av.VideoFrame) -> None:
+        """Takes the next frame."""
+        before, self._last = self._last, _coarse(frame)
+        begins = (
+            before is not None
+            and self._previous is not None
+            and float(np.abs(self._last - before).mean()) > _CUT_LEVELS
+            and self._probe(self._previous, frame) > _CUT_RATIO
+        )
+        self._previous = frame
+        self._frames.append(frame)
+        self._begins.append(begins)
+
+    def choose(self, *, leads: bool, is_all: bool) -> Interval:
         """The next interval out of the frames at hand, of which there are ``bound`` or all.
 
-        ``leads``: its anchor has to be its first frame. ``is_all``: no frames follow these.
+        Its frames are no longer at hand then. ``leads``: its anchor has to be its first frame.
+        ``is_all``: no frames follow these.
         """
-        scene = self._scene(frames[: self.bound])
-        ends = is_all and scene == len(frames)
+        chosen = self._chosen(tuple(self._frames)[: self.bound], leads=leads, is_all=is_all)
+        for _ in range(chosen.count):
+            self._frames.popleft()
+            self._begins.popleft()
+        return chosen
+
+    def _chosen(self, frames: Sequence[av.VideoFrame], *, leads: bool, is_all: bool) -> Interval:
+        # A scene cut begins the next interval.
+        scene = next((at for at, begins in enumerate(self._begins) if begins and at), len(frames))
+        scene = min(scene, len(frames))
+        ends = is_all and scene == len(self._frames)
         costs = self._costs(frames, scene, leads=leads)
         if ends:
             # What is left is shared out evenly: no last interval of a few frames.
@@ -84,17 +111,6 @@ class IntervalPlanner:
         place = anchor_place(count, leads=leads)
         others = [costs[abs(at - place)] for at in range(count) if at != place]
         return Interval(count, place, float(np.mean(others)) if others else 1.0)
-
-    def _scene(self, frames: Sequence[av.VideoFrame]) -> int:
-        """How many of the frames come before the next scene cut."""
-        before = _coarse(frames[0])
-        for at, (one, other) in enumerate(itertools.pairwise(frames), start=1):
-            after = _coarse(other)
-            changed = float(np.abs(after - before).mean()) > _CUT_LEVELS
-            if changed and self._probe(one, other) > _CUT_RATIO:
-                return at
-            before = after
-        return len(frames)
 
     def _costs(self, frames: Sequence[av.VideoFrame], scene: int, *, leads: bool) -> list[float]:
         """The cost of a frame by its distance to the anchor, from 0 to the longest possible."""

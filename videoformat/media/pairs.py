@@ -1,9 +1,9 @@
-"""Encoders that are fed pairs of pictures, each pair by itself: a key picture, then one from it."""
+"""Encoders that are fed groups of pictures, each by itself: a key picture, then a few from it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Generic, TypeVar
 
@@ -12,22 +12,22 @@ import av.error
 from av.video.frame import PictureType
 from av.video.reformatter import Interpolation, VideoReformatter
 
-from videoformat.errors import DataError
+from videoformat.errors import DataError, InvalidArgumentError
 from videoformat.media.color import MINIMUM_SIDE, PIXEL_FORMAT, Color
 from videoformat.media.encoder_context import open_encoder
 
-__all__ = ["PairEncoder", "Probe"]
+__all__ = ["GroupEncoder", "Probe", "copied"]
 
 # SVT-AV1 writes its settings to the standard error stream unless it is told to report errors alone.
 _SVT_LOG = ("SVT_LOG", "1")
 Tag = TypeVar("Tag")
 
 
-class PairEncoder(Generic[Tag]):
-    """One encoder whose key pictures come every second picture.
+class GroupEncoder(Generic[Tag]):
+    """One encoder whose key pictures come every ``1 + followers`` pictures.
 
-    ``push`` takes a pair and a tag; the packets of pairs come back later, with their tags, in the
-    order in which the pairs went in. One thread at a time.
+    ``push`` takes a group and a tag; the packets of groups come back later, with their tags, in the
+    order in which the groups went in. One thread at a time.
     """
 
     def __init__(
@@ -37,44 +37,54 @@ class PairEncoder(Generic[Tag]):
         size: tuple[int, int],
         color: Color,
         rate: Fraction,
+        followers: int = 1,
     ) -> None:
         os.environ.setdefault(*_SVT_LOG)
         self.encoder = encoder
         self._time_base = 1 / rate
+        self._length = 1 + followers
         self._context = open_encoder(
-            encoder, size, color, rate, options, gop_size=2, headers_apart=encoder == "libx264"
+            encoder,
+            size,
+            color,
+            rate,
+            options,
+            gop_size=self._length,
+            headers_apart=encoder == "libx264",
         )
         self._pushed = 0
         self._tags: dict[int, Tag] = {}
-        self._first: bytes | None = None
+        self._packets: list[bytes] = []
 
     @property
     def extradata(self) -> bytes:
         """The parameter sets, where the encoder has them apart."""
         return bytes(self._context.extradata or b"")
 
-    def push(
-        self, key: av.VideoFrame, other: av.VideoFrame, mark: Tag
-    ) -> list[tuple[Tag, bytes, bytes]]:
-        """Feeds a pair; returns those that are finished, each with both packets."""
-        self._tags[self._pushed // 2] = mark
-        return [*self._encode(key), *self._encode(other)]
+    def push(self, pictures: Sequence[av.VideoFrame], mark: Tag) -> list[tuple[Tag, list[bytes]]]:
+        """Feeds a group, its key first; returns those that are finished, each with its packets."""
+        if len(pictures) != self._length:
+            raise InvalidArgumentError(
+                f"a group has {len(pictures)} pictures, expected {self._length}"
+            )
+        self._tags[self._pushed // self._length] = mark
+        return [finished for picture in pictures for finished in self._encode(picture)]
 
-    def finish(self) -> list[tuple[Tag, bytes, bytes]]:
-        """The pairs that were still in the encoder, which takes no more."""
+    def finish(self) -> list[tuple[Tag, list[bytes]]]:
+        """The groups that were still in the encoder, which takes no more."""
         finished = self._take(None)
         if self._tags:
-            raise DataError(f"{self.encoder} did not return {len(self._tags)} pairs of pictures")
+            raise DataError(f"{self.encoder} did not return {len(self._tags)} groups of pictures")
         return finished
 
-    def _encode(self, picture: av.VideoFrame) -> list[tuple[Tag, bytes, bytes]]:
+    def _encode(self, picture: av.VideoFrame) -> list[tuple[Tag, list[bytes]]]:
         picture.pts = self._pushed
         picture.time_base = self._time_base
         picture.pict_type = PictureType.NONE
         self._pushed += 1
         return self._take(picture)
 
-    def _take(self, picture: av.VideoFrame | None) -> list[tuple[Tag, bytes, bytes]]:
+    def _take(self, picture: av.VideoFrame | None) -> list[tuple[Tag, list[bytes]]]:
         try:
             packets = self._context.encode(picture)
         except av.error.FFmpegError as error:
@@ -83,13 +93,13 @@ class PairEncoder(Generic[Tag]):
             ) from None
         finished = []
         for packet in packets:
-            if self._first is None:
-                self._first = bytes(packet)
+            self._packets.append(bytes(packet))
+            if len(self._packets) < self._length:
                 continue
-            if packet.pts is None or packet.pts // 2 not in self._tags:
+            if packet.pts is None or packet.pts // self._length not in self._tags:
                 raise DataError(f"{self.encoder} returned a picture at {packet.pts}")
-            finished.append((self._tags.pop(packet.pts // 2), self._first, bytes(packet)))
-            self._first = None
+            finished.append((self._tags.pop(packet.pts // self._length), self._packets))
+            self._packets = []
         return finished
 
 
@@ -107,7 +117,9 @@ class Probe:
         options = {"preset": "superfast", "qp": str(quantiser), "x264-params": parameters}
         self._size = (_halved(size[0]), _halved(size[1]))
         self._scaler = VideoReformatter()
-        self._encoder: PairEncoder[None] = PairEncoder("libx264", options, self._size, color, rate)
+        self._encoder: GroupEncoder[None] = GroupEncoder(
+            "libx264", options, self._size, color, rate
+        )
 
     def prepared(self, picture: av.VideoFrame) -> av.VideoFrame:
         """The picture at the size that is compared."""
@@ -126,11 +138,16 @@ class Probe:
 
         Both are ``prepared``.
         """
-        pairs = self._encoder.push(key, other, None)
+        pairs = self._encoder.push((key, other), None)
         if len(pairs) != 1:
             raise DataError("libx264 holds pictures back that it was told to code at once")
-        _, first, second = pairs[0]
+        first, second = pairs[0][1]
         return len(second) / len(first)
+
+
+def copied(picture: av.VideoFrame) -> av.VideoFrame:
+    """The samples of a yuv420p picture in another."""
+    return av.VideoFrame.from_ndarray(picture.to_ndarray(), format=PIXEL_FORMAT)
 
 
 def _halved(side: int) -> int:

@@ -25,13 +25,14 @@ _OTHER_DECODERS = {"av1": ("libaom-av1", "libgav1")}
 
 @dataclass(frozen=True, slots=True)
 class ProvenPair:
-    """A pair as its encoder made it, and where its two pictures stand in the chunk.
+    """An anchor and a frame as their encoder made them, and where they stand in the chunk.
 
-    ``configuration`` is the encoder's own. ``anchor`` and ``leaf`` are positions.
+    ``configuration`` is the encoder's own. ``packets`` begin with the anchor and end with the frame;
+    between them is what the encoder coded in between. ``anchor`` and ``leaf`` are positions.
     """
 
     configuration: bytes
-    packets: tuple[bytes, bytes]
+    packets: tuple[bytes, ...]
     anchor: int
     leaf: int
 
@@ -42,14 +43,17 @@ def prove_star(
     configuration: bytes,
     units: Sequence[bytes],
     pairs: Sequence[ProvenPair],
+    *,
+    threads: int = 1,
 ) -> None:
     """Raises ``StructureError`` unless the chunk is one stream that decodes as its pairs did.
 
     All of it is decoded in order, with every decoder that there is. Some pairs are decoded as their
-    encoder made them, as closures of their own, and compared in all three.
+    encoder made them, as closures of their own, and compared in all three. ``threads`` are those of
+    the decoder of the whole.
     """
     wanted = {at for pair in pairs for at in (pair.anchor, pair.leaf)}
-    decoder = ClosureDecoder(codec, configuration, framing)
+    decoder = ClosureDecoder(codec, configuration, framing, threads=threads)
     found: dict[int, bytes] = {}
     count = 0
     for at, frame in decoder.decode_all(enumerate(units)):
@@ -60,11 +64,13 @@ def prove_star(
             found[at] = picture_digest(frame)
     if count != len(units):
         raise StructureError(f"{count} of a star's {len(units)} pictures came out")
+    closures = ClosureDecoder(codec, configuration, framing)
     for pair in pairs:
         alone = [(pair.anchor, units[pair.anchor]), (pair.leaf, units[pair.leaf])]
-        made = list(zip((pair.anchor, pair.leaf), pair.packets, strict=True))
+        others = range(len(units), len(units) + len(pair.packets) - 2)
+        made = list(zip((pair.anchor, *others, pair.leaf), pair.packets, strict=True))
         original = ClosureDecoder(codec, pair.configuration, framing)
-        for source, packets in ((decoder, alone), (original, made)):
+        for source, packets in ((closures, alone), (original, made)):
             for at, frame in source.decode_group(packets, {pair.anchor, pair.leaf}):
                 if picture_digest(frame) != found[at]:
                     raise StructureError(

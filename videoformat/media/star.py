@@ -32,26 +32,35 @@ MINIMUM_CRF = 1
 class StarSettings:
     """Encoder settings of one codec: how a star is made, not what it is.
 
-    ``presets`` are the encoder's own for each of ours. ``maximum_crf`` is its scale's end.
+    ``presets`` are the encoder's own for each of ours: where frames differ much from their anchor, and
+    where little. ``maximum_crf`` is its scale's end.
+    ``leaves`` is how many frames are coded from each copy of an anchor.
     """
 
     encoder: str
     crf: int
     maximum_crf: int
-    presets: MappingProxyType[str, str]
+    presets: MappingProxyType[str, tuple[str, str]]
     framing: str
+    leaves: int
 
 
 STARS: MappingProxyType[str, StarSettings] = MappingProxyType(
     {
         "av1": StarSettings(
             "libsvtav1", 30, 63,
-            MappingProxyType({"default": "8", "faster": "10", "smaller": "5"}), "obu",
+            MappingProxyType({"default": ("7", "8"), "faster": ("9", "9"), "smaller": ("5", "5")}), "obu", 2,
         ),
         "h264": StarSettings(
             "libx264", 26, 51,
-            MappingProxyType({"default": "medium", "faster": "veryfast", "smaller": "slower"}),
-            "annexb",
+            MappingProxyType(
+                {
+                    "default": ("medium", "medium"),
+                    "faster": ("veryfast", "veryfast"),
+                    "smaller": ("slower", "slower"),
+                }
+            ),
+            "annexb", 1,
         ),
     }
 )  # fmt: skip
@@ -66,7 +75,13 @@ _SVT_AV1 = {
     # Tools for screen content double the time and save three per cent of rendered scenes.
     "scm": "0",
     "use-fixed-qindex-offsets": "1",
+    # Low delay: of two frames after a key frame, both are predicted from it alone.
+    "pred-struct": "1",
 }
+# Of presets that are as fast, those for real time save a tenth where frames differ much.
+_REAL_TIME_PRESET = 7
+# What a bit has to save, for key frames and others (of 128), where frames differ little.
+_STILL_LAMBDA = "[160,200,200,200,200,200,200]"
 _X264 = {
     "keyint": "2",
     "min-keyint": "1",
@@ -139,11 +154,6 @@ class Star:
         return self.settings.crf if self.crf is None else self.crf
 
     @property
-    def effective_preset(self) -> str:
-        """The encoder's own preset that is used."""
-        return self.settings.presets[self.preset]
-
-    @property
     def anchor_offsets(self) -> tuple[int, int]:
         """How much finer anchors are than the rest: where frames differ much, and where little.
 
@@ -151,17 +161,20 @@ class Star:
         """
         return _ANCHOR_OFFSETS[self.codec]
 
-    def encoder_options(self, offset: int) -> dict[str, str]:
-        """The options of the encoder that codes anchors finer by so many steps."""
+    def encoder_options(self, *, still: bool) -> dict[str, str]:
+        """The encoder's options: where frames differ little from their anchor, or where much."""
+        preset, offset = self.settings.presets[self.preset][still], self.anchor_offsets[still]
         quantiser = str(self.effective_crf)
         parameters = dict(_X264 if self.codec == "h264" else _SVT_AV1)
         if self.codec == "h264":
             parameters["ipratio"] = f"{2 ** (-offset / 6):.4f}"
-            own = {"qp": quantiser, "x264-params": _joined(parameters)}
-        else:
-            parameters["key-frame-qindex-offset"] = str(offset)
-            own = {"crf": quantiser, "svtav1-params": _joined(parameters)}
-        return {"preset": self.effective_preset, **own}
+            return {"preset": preset, "qp": quantiser, "x264-params": _joined(parameters)}
+        parameters["key-frame-qindex-offset"] = str(offset)
+        if int(preset) >= _REAL_TIME_PRESET:
+            parameters["rtc"] = "1"
+            if still:
+                parameters["lambda-scale-factors"] = _STILL_LAMBDA
+        return {"preset": preset, "crf": quantiser, "svtav1-params": _joined(parameters)}
 
     @property
     def probe_quantiser(self) -> int:
@@ -180,7 +193,5 @@ class Star:
             "crf": self.effective_crf,
             "preset": self.preset,
             "encoder": self.settings.encoder,
-            "encoder_preset": self.effective_preset,
-            "options": self.encoder_options(self.anchor_offsets[0]),
-            "anchor_offsets": list(self.anchor_offsets),
+            "options": [self.encoder_options(still=still) for still in (False, True)],
         }
