@@ -31,7 +31,7 @@ __all__ = ["ByteRange", "ChunkPlan", "Group", "plan_chunk", "plan_in_sequence"]
 # so much a macroblock of 16x16, a coded byte, and a picture whose headers are rewritten.
 _COST_PER_MACROBLOCK = 0.35
 _COST_PER_BYTE = 0.025
-_COST_PER_REWRITE = 30.0
+_COST_PER_REWRITE = 50.0
 
 
 @dataclass(frozen=True, slots=True)
