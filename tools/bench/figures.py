@@ -19,7 +19,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from videoformat.index.amplification import STRUCTURES, expected_pictures
 
@@ -74,9 +74,9 @@ def patterns(path: Path, result: dict[str, Any]) -> None:
         axes.set_yscale("log")
         axes.margins(x=0.1, y=0.1)
         for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.set_major_formatter("{x:g}")
             axis.set_minor_formatter(NullFormatter())
-        axes.set_yticks([1, 2, 5, 10, 20])
         axes.set_xlabel(f"frames a second, {name}")
     panels[0][0].set_ylabel("kB a frame stored")
     panels[0][-1].legend(frameon=False, fontsize=6.5, loc="center left", bbox_to_anchor=(1.02, 0.5))

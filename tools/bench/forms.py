@@ -110,8 +110,8 @@ class _Maker:
                 at.rename(self._folder / f"{name}{suffix}")
         return tried[found], list(tried.values())
 
-    def make(self, name: str, factor: float | None, target: Path) -> Form:
-        """The episodes in one form."""
+    def make(self, name: str, factor: float | None, target: Path, *, compare: bool = True) -> Form:
+        """The episodes in one form, and how it compares with the source."""
         read = self._encode(name, factor, target)
         if name == "jpeg":
             stored = sum(path.stat().st_size for path in target.rglob("*.jpg"))
@@ -121,7 +121,8 @@ class _Maker:
                 at = target.with_name(f"{target.name}-index")
                 vf.convert(target, at, video="native", workers=self._workers)
             stored = media_bytes(vf.open(at))
-        return Form(name, factor, psnr(self._original, read, self._source.lengths), stored)
+        quality = psnr(self._original, read, self._source.lengths) if compare else None
+        return Form(name, factor, quality, stored)
 
     def _encode(self, name: str, factor: float | None, target: Path) -> Read:
         """Encodes the episodes, and gives a way to read them."""
@@ -166,7 +167,8 @@ def longest(root: Path, count: int) -> list[int]:
 def prepare(root: Path, folder: Path, count: int, names: Sequence[str]) -> None:
     """Makes forms of so many episodes (0: of all) into an empty folder.
 
-    The source as it is and the default profile are always made, the others at that one's quality.
+    The source as it is and the default profile are always made, the others at that one's quality; where
+    there are no others, it is not compared with the source.
     """
     begin = time.perf_counter()
     episodes = longest(root, count)
@@ -174,7 +176,7 @@ def prepare(root: Path, folder: Path, count: int, names: Sequence[str]) -> None:
     maker = _Maker(root, folder, episodes, os.cpu_count() or 1)
     found = {
         "source": Form("source", None, None, media_bytes(vf.open(folder / "native"))),
-        REFERENCE: maker.make(REFERENCE, None, folder / REFERENCE),
+        REFERENCE: maker.make(REFERENCE, None, folder / REFERENCE, compare=bool(names)),
     }
     print(f"{found[REFERENCE]}: {time.perf_counter() - begin:.0f} s", flush=True)
     target = found[REFERENCE].psnr or 0.0

@@ -84,8 +84,8 @@ def store(result: dict[str, Any]) -> str:
         f"request it takes {wait['batch_cold']['seconds']:.2f} s in "
         f"{wait['batch_cold']['round_trips']} round trips, its frames one by one "
         f"{wait['one_by_one']['seconds']:.2f} s in {wait['one_by_one']['round_trips']}. Windows of ten over "
-        f"a narrow line, times as many a second as with whole AV1 g=2 files: {rates} MiB/s (with each "
-        f"index fetched anew: {anew})."
+        f"a narrow line ({result['bandwidth']['means']}), times as many a second as with whole AV1 g=2 "
+        f"files: {rates} MiB/s (with each index fetched anew: {anew})."
     )
 
 

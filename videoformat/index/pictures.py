@@ -154,11 +154,7 @@ class PictureIndex:
         positions = {frame: at for at, frame in enumerate(self.frame_index) if frame is not None}
         shown = sum(frame is not None for frame in self.frame_index)
         wanted = range(self.key.first_frame, self.key.end_frame)
-        if (
-            shown != len(wanted)
-            or len(positions) != shown
-            or any(f not in wanted for f in positions)
-        ):
+        if shown != len(wanted) or len(positions) != shown or not positions.keys() <= set(wanted):
             raise StructureError(
                 f"{self._where}: the picture index shows {shown} pictures with "
                 f"{len(positions)} frame indices, the chunk has frames "
@@ -169,7 +165,7 @@ class PictureIndex:
         object.__setattr__(self, "references_before", counts)
         earliest: list[int] = []
         for at, references in enumerate(self.references):
-            earliest.append(min((earliest[reference] for reference in references), default=at))
+            earliest.append(min(map(earliest.__getitem__, references), default=at))
         object.__setattr__(self, "earliest", tuple(earliest))
         points = tuple([at for at, is_point in enumerate(self.is_random_access) if is_point])
         object.__setattr__(self, "random_access_points", points)
@@ -190,14 +186,14 @@ class PictureIndex:
             )
 
     def _check_pictures(self) -> None:
-        for at, (references, offset, size) in enumerate(
-            zip(self.references, self.offset, self.size, strict=True)
-        ):
-            if references and not (min(references) >= 0 and max(references) < at):
-                raise StructureError(
-                    f"{self._where}: picture {at} references {references}, "
-                    "expected earlier positions"
-                )
+        for at, references in enumerate(self.references):
+            for reference in references:
+                if not 0 <= reference < at:
+                    raise StructureError(
+                        f"{self._where}: picture {at} references {references}, "
+                        "expected earlier positions"
+                    )
+        for at, (offset, size) in enumerate(zip(self.offset, self.size, strict=True)):
             if offset < 0 or size <= 0 or offset + size > self.stream.media_size:
                 raise StructureError(
                     f"{self._where}: picture {at} lies at bytes {offset} to {offset + size} of "
