@@ -1,12 +1,15 @@
-"""The three profiles side by side, against the AV1 g=2 that they were made from.
+"""The three profiles and both stars side by side, at one quality, against what they were made from.
 
-    python tools/bench/profiles.py SOURCE [--out FOLDER] [--profiles fast,balanced,small]
+    python tools/bench/profiles.py SOURCE [--step make|time|all] [--work FOLDER] [--episodes 0,1,…]
+                                   [--out FOLDER]
 
 SOURCE is a LeRobot dataset whose camera is AV1 with a key frame every second frame (LeRobot's
-default). It is converted once per profile. For each: bytes a frame, luma PSNR against the decoded
-source, and milliseconds a frame, one thread, to RGB: a cold random frame and a window of ten, once
-through `read_frames` from disk, once only decoding and converting from memory. The source's own
-closures are fed straight to dav1d from memory. Everything is measured in one run, interleaved.
+default). `make` converts it with `fast` at its default rate factor, then with every other profile and
+star at the rate factor that gives the same luma PSNR against the decoded source, and keeps the datasets
+in the work folder. `time` reads them: milliseconds a frame, one thread, to RGB: a cold random frame and a
+window of ten, once through `read_frames` from disk, once only decoding and converting from memory; the
+source's own closures are fed straight to dav1d from memory; all in turn for every request. It then
+converts one episode with each again for the encoding speed, on all cores, proof of stars included.
 
 Writes FOLDER/profiles.json, profiles.md and, between two markers, the table of the README.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import statistics
 import tempfile
 import time
@@ -33,11 +37,24 @@ import videoformat as vf
 from videoformat.bitstream.codecs import decoder_setup
 from videoformat.index.schema import media_columns
 from videoformat.media.color import luma
-from videoformat.media.gop import PROFILES
+from videoformat.media.gop import DDRA, PROFILES
+from videoformat.media.star import Star
+from videoformat.media.structures import Structure
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKERS = ("<!-- profiles:begin -->", "<!-- profiles:end -->")
 WINDOW = 10
+WITHIN_DB = 0.1  # of each other, where the rate factor has steps that small
+CONTENDERS: dict[str, tuple[float, float, Callable[[float], Structure]]] = {
+    # By name: the rate factor to begin with, its smallest step, and how it is encoded.
+    "`fast`": (PROFILES["fast"].crf, 1.0, lambda crf: DDRA(profile="fast", crf=crf)),
+    "`balanced`": (21.5, 0.5, lambda crf: DDRA(profile="balanced", crf=crf)),
+    "`small`": (24.0, 0.5, lambda crf: DDRA(profile="small", crf=crf)),
+    "AV1 star": (31.0, 1.0, lambda crf: Star(crf=round(crf))),
+    "AV1 star, smaller": (30.0, 1.0, lambda crf: Star(preset="smaller", crf=round(crf))),
+    "H.264 star": (26.0, 1.0, lambda crf: Star(codec="h264", crf=round(crf))),
+}
+SOURCE = "AV1 g=2, fed straight to dav1d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,51 +221,113 @@ def update_readme(text: str) -> None:
     path.write_text(readme[: begin + len(MARKERS[0])] + "\n" + text + "\n" + readme[end:])
 
 
+def following(tried: dict[float, float], crf: float, target: float, step: float) -> float:
+    """The rate factor to try next, by the slope so far."""
+    slope = 0.5 if step < 1 else 0.2
+    if len(tried) > 1:
+        low, high = min(tried), max(tried)
+        slope = max(0.05, (tried[low] - tried[high]) / (high - low))
+    return crf + round((tried[crf] - target) / slope / step) * step
+
+
+def make(source: Path, work: Path, episodes: list[int]) -> None:
+    """Converts; writes what was found to ``facts.json``."""
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    vf.convert(source, work / "native", video="native", episodes=episodes)
+    native = vf.open(work / "native")
+    facts: dict[str, Any] = {"episodes": episodes, "rows": {}}
+    target = None
+    for name, (first, step, structure) in CONTENDERS.items():
+        tried: dict[float, float] = {}
+        crf = first
+        while crf not in tried and len(tried) < 4:
+            at = work / f"{name} {crf:g}"
+            vf.convert(source, at, video=structure(crf), episodes=episodes)
+            tried[crf] = psnr(native, vf.open(at))
+            print(f"{name} {crf:g}: {tried[crf]:.2f} dB", flush=True)
+            target = tried[crf] if target is None else target
+            if abs(tried[crf] - target) <= WITHIN_DB:
+                break
+            crf = following(tried, crf, target, step)
+        best = min(tried, key=lambda crf: abs(tried[crf] - target))
+        facts["rows"][name] = {"crf": best, "psnr": tried[best]}
+    (work / "facts.json").write_text(json.dumps(facts))
+
+
+def encoded_per_second(source: Path, structure: Structure, episode: int) -> float:
+    """Frames a second of converting one episode."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = vf.convert(source, Path(folder) / "once", video=structure, episodes=[episode])
+    return report.frames / report.seconds
+
+
+def rows_of(source: Path, work: Path, count: int, rounds: int) -> list[Row]:
+    """Every line of the table."""
+    facts = json.loads((work / "facts.json").read_text())
+    datasets = {SOURCE: vf.open(work / "native")}
+    for name, found in facts["rows"].items():
+        datasets[name] = vf.open(work / f"{name} {found['crf']:g}")
+    times = measure(datasets, count, rounds)
+    rows = []
+    for name, dataset in datasets.items():
+        cost, found = times[name], facts["rows"].get(name)
+        speed = None
+        if found is not None:
+            structure = CONTENDERS[name][2](found["crf"])
+            speed = encoded_per_second(source, structure, facts["episodes"][0])
+        rows.append(
+            Row(
+                name=name,
+                codec=dataset.streams(0, dataset.cameras[0])[0]["codec"],
+                bytes_per_frame=media_bytes(dataset) / dataset.num_frames,
+                psnr=None if found is None else found["psnr"],
+                random_ms=None if found is None else cost["random"],
+                window_ms=None if found is None else cost["window"],
+                random_decode_ms=cost["random_decode"],
+                window_decode_ms=cost["window_decode"],
+                random_kb=cost["kb"],
+                frames_per_second=speed,
+            )
+        )
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("source", type=Path)
+    parser.add_argument("--step", choices=["make", "time", "all"], default="all")
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--episodes", default="0,3")
     parser.add_argument("--out", type=Path, default=ROOT / "tools/bench/results")
-    parser.add_argument("--profiles", default=",".join(PROFILES))
     parser.add_argument("--requests", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    if options.work is None and options.step != "all":
+        parser.error(f"--step {options.step} needs --work")
     with tempfile.TemporaryDirectory() as folder:
-        datasets: dict[str, vf.Dataset] = {}
-        speeds: dict[str, float] = {}
-        for name in ["native", *options.profiles.split(",")]:
-            print(f"converting: {name}")
-            report = vf.convert(options.source, Path(folder) / name, video=name)
-            speeds[name] = report.frames / report.seconds
-            datasets[name] = vf.open(Path(folder) / name)
-        times = measure(datasets, options.requests, options.rounds)
-        source = datasets["native"]
-        rows = []
-        for name, dataset in datasets.items():
-            is_source = name == "native"
-            cost = times[name]
-            rows.append(
-                Row(
-                    name="AV1 g=2, fed straight to dav1d" if is_source else f"`{name}`",
-                    codec=dataset.streams(0, dataset.cameras[0])[0]["codec"],
-                    bytes_per_frame=media_bytes(dataset) / dataset.num_frames,
-                    psnr=None if is_source else psnr(source, dataset),
-                    random_ms=None if is_source else cost["random"],
-                    window_ms=None if is_source else cost["window"],
-                    random_decode_ms=cost["random_decode"],
-                    window_decode_ms=cost["window_decode"],
-                    random_kb=cost["kb"],
-                    frames_per_second=None if is_source else speeds[name],
-                )
+        work = options.work or Path(folder) / "work"
+        if options.step != "time":
+            make(options.source, work, [int(number) for number in options.episodes.split(",")])
+        if options.step != "make":
+            report(
+                rows_of(options.source, work, options.requests, options.rounds),
+                options.source.name,
+                options.out,
             )
+
+
+def report(rows: list[Row], source: str, out: Path) -> None:
+    """Prints and writes the table."""
     text = f"{table(rows)}\n\n{sentence()}; one thread, medians of one run. "
-    text += f"Source: {options.source.name}. Made by `tools/bench/profiles.py`."
+    text += f"Source: {source}. Made by `tools/bench/profiles.py`."
     print(text)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "profiles.md").write_text(text + "\n")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "profiles.md").write_text(text + "\n")
     facts = {"machine": describe(), "rows": [asdict(row) for row in rows]}
-    (options.out / "profiles.json").write_text(json.dumps(facts, indent=2) + "\n")
+    (out / "profiles.json").write_text(json.dumps(facts, indent=2) + "\n")
     update_readme(text)
 
 

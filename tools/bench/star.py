@@ -1,16 +1,16 @@
 """Stars against HEVC DDRA and against AV1 with a key frame every second frame, at one quality.
 
-    python tools/bench/star.py encode WORK --shared FOLDER [--clips g1,top,…] [--frames 200]
+    python tools/bench/star.py encode WORK --shared FOLDER [--clips g1,top,…] [--frames 120]
     python tools/bench/star.py time WORK [--clips g1,top,…] [--requests 40] [--rounds 3]
     python tools/bench/star.py speed WORK --shared FOLDER [--clips g1,top]
     python tools/bench/star.py table WORK [--out FOLDER]
 
 FOLDER holds ``data/lerobot`` and ``data/sim``. `encode` makes every encoding, matched to the star's
-luma PSNR within 0.2 dB, and keeps them in WORK. `time` measures cold random frames in CPU time
+luma PSNR within 0.2 dB, a clip a process, and keeps them in WORK. `time` measures cold random frames in CPU time
 (which other work on the machine changes least), one thread, all encodings of a clip in turn for every
 request: decoding a closure with a decoder that is reused; the
 same to RGB; and torchcodec, where it is installed, on the AV1 g=2 encoding in an MP4, its decoder
-warm. `speed` encodes 64 frames of each clip with every preset, on all cores, choosing of intervals
+warm. `speed` encodes 120 frames of each clip with every preset, on all cores, choosing of intervals
 and proof included. `table` writes FOLDER/star.md and star.json and, between two markers, the ratios in
 the README.
 """
@@ -25,8 +25,10 @@ import random
 import statistics
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ from videoformat.media.star import STARS, Star
 from videoformat.media.structures import make_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
+FRAMES = 120
 MARKERS = ("<!-- star:begin -->", "<!-- star:end -->")
 _SIM = "data/sim/aloha_transfer_s0_{}.mkv"
 _LEROBOT = "data/lerobot/{}/videos/chunk-000/{}/episode_000000.mp4"
@@ -75,26 +78,32 @@ def kept(work: Path, clip: str) -> Path:
 
 
 def encode(work: Path, shared: Path, clips: list[str], frames: int) -> None:
-    """Makes what is not there yet."""
+    """Makes what is not there yet, as many clips at once as there are cores."""
     work.mkdir(parents=True, exist_ok=True)
-    for name in clips:
-        if kept(work, name).exists():
-            continue
-        clip = read_clip(name, shared / CLIPS[name][0], frames)
-        begin = time.monotonic()
+    missing = [name for name in clips if not kept(work, name).exists()]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        tasks = [pool.submit(encode_clip, work, shared, name, frames) for name in missing]
+        for task in tasks:
+            task.result()
 
-        def say(item: Encoding, name: str = name, begin: float = begin) -> None:
-            print(
-                f"{name}: {item.name} crf {item.crf:g}: {item.bytes_per_frame:.0f} bytes a frame, "
-                f"{item.psnr:.2f} dB ({time.monotonic() - begin:.0f} s)",
-                flush=True,
-            )
 
-        made = all_encodings(clip, say)
-        # Written whole or not at all.
-        part = kept(work, name).with_suffix(".part")
-        part.write_bytes(pickle.dumps([asdict(item) for item in made]))
-        part.rename(kept(work, name))
+def encode_clip(work: Path, shared: Path, name: str, frames: int) -> None:
+    """Makes all encodings of a clip."""
+    clip = read_clip(name, shared / CLIPS[name][0], frames)
+    begin = time.monotonic()
+
+    def say(item: Encoding) -> None:
+        print(
+            f"{name}: {item.name} crf {item.crf:g}: {item.bytes_per_frame:.0f} bytes a frame, "
+            f"{item.psnr:.2f} dB ({time.monotonic() - begin:.0f} s)",
+            flush=True,
+        )
+
+    made = all_encodings(clip, say)
+    # Written whole or not at all.
+    part = kept(work, name).with_suffix(".part")
+    part.write_bytes(pickle.dumps([asdict(item) for item in made]))
+    part.rename(kept(work, name))
 
 
 def load(work: Path, clip: str) -> list[Encoding]:
@@ -176,7 +185,7 @@ def speeds(shared: Path, clips: list[str]) -> list[tuple[str, str, str, float, f
     """Of every codec and preset: clip, codec, preset, frames a second, CPU ms a frame."""
     found = []
     for name in clips:
-        clip = read_clip(name, shared / CLIPS[name][0], 64)
+        clip = read_clip(name, shared / CLIPS[name][0], FRAMES)
         for codec, settings in STARS.items():
             for preset in settings.presets:
                 star = Star(codec=codec, preset=preset)  # type: ignore[arg-type]
@@ -280,7 +289,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--shared", type=Path)
     parser.add_argument("--clips", default=",".join(CLIPS))
-    parser.add_argument("--frames", type=int, default=200)
+    parser.add_argument("--frames", type=int, default=FRAMES)
     parser.add_argument("--requests", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=ROOT / "tools/bench/results")
@@ -310,7 +319,7 @@ def main() -> None:
     if encoded.exists():
         parts.append(speed_table([tuple(line) for line in json.loads(encoded.read_text())]))
     made = (
-        f"{sentence()}; 200 frames a clip, one thread, the least CPU time of three rounds a request. "
+        f"{sentence()}; {FRAMES} frames a clip, one thread, the least CPU time of three rounds a request. "
         "Made by `tools/bench/star.py`."
     )
     text = "\n\n".join([*parts, made])

@@ -93,7 +93,7 @@ def read_clip(name: str, path: Path, frames: int) -> Clip:
 
 def structured(clip: Clip, name: str, structure: Structure) -> Encoding:
     """The clip as the writer encodes it."""
-    encoder = make_encoder(structure, *clip.size, clip.color, RATE, 2)
+    encoder = make_encoder(structure, *clip.size, clip.color, RATE, 1)
     for picture in clip.pictures:
         encoder.push(picture)
     made = encoder.finish()
