@@ -3,8 +3,8 @@
 Strategy: all ranges of a camera, over all chunks, go to Lance in one call, which joins those that lie
 close together and keeps many requests under way. Each call waits for two round trips, one for where
 the rows' media lies and one for the media; so the calls of several cameras are made at the same time.
-Where a camera's ranges are all of one chunk, a handle of the chunk's media makes the call, which has
-looked up already where that lies: while the index was on its way, or in a read before.
+Where a camera's ranges are all of one chunk, a handle of the chunk's media makes the call: it has looked
+up where that lies in the read before.
 """
 
 from __future__ import annotations
@@ -55,19 +55,6 @@ class MediaFetcher:
             return None
         column = media_columns(self._cameras[camera])[0]
         return self._table.row_media(column, row, gap_bytes=self._options.gap_bytes)
-
-    @contextmanager
-    def opened_meanwhile(self, media: Sequence[RowMedia]) -> Iterator[None]:
-        """Has the media looked up by other threads while the block runs."""
-        if not media:
-            yield
-            return
-        with ThreadPoolExecutor(min(len(media), MAXIMUM_READS)) as threads:
-            futures = [threads.submit(each.open) for each in media]
-            yield
-        for future in futures:
-            # What could not be looked up is again when it is read, and that is where an error belongs.
-            future.exception()
 
     def is_read_directly(self, chunk: ChunkRead) -> bool:
         """Whether a chunk's media is looked for in a local file first."""

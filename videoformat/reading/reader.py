@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -98,12 +97,7 @@ class Reader:
         columns = list(KEY_COLUMNS)
         for camera in sorted({camera for _, camera in missing}):
             columns += media_columns(self.cameras[camera])
-        handles = {key: self._media.media_of(*key) for key in missing}
-        cameras = Counter(camera for _, camera in missing)
-        # Of one chunk of a camera, the media is read by its handle; the others by one call for all.
-        alone = [media for key, media in handles.items() if media and cameras[key[1]] == 1]
-        with self._media.opened_meanwhile(alone):
-            taken = self.table.take(rows, columns).combine_chunks()
+        taken = self.table.take(rows, columns).combine_chunks()
         at_row = {row: at for at, row in enumerate(rows)}
         for row, camera in missing:
             feature = self.cameras[camera]
@@ -111,7 +105,9 @@ class Reader:
             # Taken, a blob column says where each blob lies.
             cell = taken.column(media_columns(feature)[0])[at_row[row]].as_py()
             self._sources.check(cell, index.stream)
-            loaded = LoadedIndex(index, place_of(cell), handles[row, camera])
+            # The handle is opened when it is first read from, not before this check: opening asks
+            # for the size of media outside the dataset where the table does not say it.
+            loaded = LoadedIndex(index, place_of(cell), self._media.media_of(row, camera))
             self._indexes.put((row, camera), loaded)
             yield (row, camera), loaded
 
