@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 import pytest
+from damage import Row, at, change_index, change_stream, index_of, rewritten
 from media.encoded_chunks import moving
 
 import videoformat as vf
@@ -76,6 +78,26 @@ def test_written_appended_read_and_verified(codec: StarCodec, tmp_path: Path) ->
         assert np.abs(everything.astype(int) - np.stack(source)).mean() < 12
     report = verify(uri, decode=True)
     assert report.ok, [str(problem) for problem in report.problems]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_frame_from_another_frame_is_a_problem(codec: StarCodec, tmp_path: Path) -> None:
+    """Its closure has three pictures then, whatever the stream says of it."""
+    uri = tmp_path / "d.vf"
+    write(uri, codec, interval=5, adaptive=False)
+
+    def change(bound: int) -> Callable[[list[Row]], None]:
+        def from_another(rows: list[Row]) -> None:
+            references = index_of(rows[0], CAMERA).references
+            assert references[1:3] == ((0,), (0,))
+            change_index(rows[0], CAMERA, references=at(references, 2, (0, 1)))
+            change_stream(rows[0], CAMERA, closure_bound=bound)
+
+        return from_another
+
+    for bound in (2, 3):
+        report = verify(rewritten(uri, tmp_path / f"{bound}", change(bound)))
+        assert {(p.episode, p.camera, p.chunk) for p in report.problems} == {(0, CAMERA, 0)}
 
 
 @pytest.mark.parametrize("to", ["mp4", "lerobot-v3"])
@@ -155,9 +177,9 @@ def test_libaom_decodes_a_whole_chunk_as_dav1d_does(tmp_path: Path) -> None:
     raw = (tmp_path / "chunk.yuv").read_bytes()
     assert len(raw) == len(index) * size
     luma = decoded_luma(dataset, 0, LENGTHS[0])
-    for at, frame in enumerate(index.frame_index):
+    for place, frame in enumerate(index.frame_index):
         assert frame is not None
-        shown = np.frombuffer(raw, np.uint8, 64 * 48, at * size).reshape(48, 64)
+        shown = np.frombuffer(raw, np.uint8, 64 * 48, place * size).reshape(48, 64)
         assert np.array_equal(shown[:47, :63], luma[frame])
 
 

@@ -22,8 +22,9 @@ from videoformat.bitstream.av1_star import Av1Pairs
 from videoformat.bitstream.star import Place
 from videoformat.errors import DataError, InvalidArgumentError, StructureError
 from videoformat.index.pictures import PictureIndex
-from videoformat.media.color import RGB_COLOR
+from videoformat.media.color import RGB_COLOR, rgb_to_picture
 from videoformat.media.decoder import ClosureDecoder
+from videoformat.media.pairs import GroupEncoder
 from videoformat.media.proof import prove_star
 from videoformat.media.star import STARS, Star, StarCodec
 from videoformat.media.star_encoder import StarEncoder
@@ -76,6 +77,33 @@ def test_threads_change_nothing(codec: StarCodec) -> None:
     frames = moving(21, height=48, width=64)
     structure = Star(codec=codec, interval=8)
     assert encode(structure, frames, threads=1) == encode(structure, frames, threads=3)
+
+
+@pytest.mark.parametrize("preset", ["default", "faster", "smaller"])
+@pytest.mark.parametrize("codec", CODECS)
+def test_intervals_of_a_still_and_of_a_moving_scene_share_a_chunk(
+    codec: StarCodec, preset: Any
+) -> None:
+    """Encoders of other settings code each, under one configuration."""
+    structure = Star(codec=codec, interval=8, preset=preset)
+    frames = [*moving(1, height=48, width=64) * 12, *moving(12, height=48, width=64, seed=5)]
+    pictures = [rgb_to_picture(frame) for frame in frames]
+    encoder = StarEncoder(structure, 64, 48, RGB_COLOR, Fraction(30), 2)
+    for picture in pictures:
+        encoder.push(picture)
+    encoded = encoder.finish()
+    assert {still for still, _ in encoder._lanes} == {False, True}
+    check_star(index_of(encoded, structure))
+    assert len(decoded_in_sequence(encoded)) == len(frames)
+
+
+def test_a_group_has_its_length() -> None:
+    structure = Star()
+    encoder: GroupEncoder[int] = GroupEncoder(
+        "libsvtav1", structure.encoder_options(still=True), (64, 48), RGB_COLOR, Fraction(30), 2
+    )
+    with pytest.raises(InvalidArgumentError, match="a group has 1 pictures, expected 3"):
+        encoder.push([rgb_to_picture(moving(1, height=48, width=64)[0])], 0)
 
 
 @pytest.mark.parametrize("preset", ["default", "faster", "smaller"])

@@ -237,7 +237,7 @@ def make(source: Path, work: Path, episodes: list[int]) -> None:
     vf.convert(source, work / "native", video="native", episodes=episodes)
     native = vf.open(work / "native")
     facts: dict[str, Any] = {"episodes": episodes, "rows": {}}
-    target = None
+    target = 0.0
     for name, (first, step, structure) in CONTENDERS.items():
         tried: dict[float, float] = {}
         crf = first
@@ -246,11 +246,11 @@ def make(source: Path, work: Path, episodes: list[int]) -> None:
             vf.convert(source, at, video=structure(crf), episodes=episodes)
             tried[crf] = psnr(native, vf.open(at))
             print(f"{name} {crf:g}: {tried[crf]:.2f} dB", flush=True)
-            target = tried[crf] if target is None else target
+            target = target or tried[crf]  # `fast` comes first
             if abs(tried[crf] - target) <= WITHIN_DB:
                 break
             crf = following(tried, crf, target, step)
-        best = min(tried, key=lambda crf: abs(tried[crf] - target))
+        best = min((abs(found - target), tested) for tested, found in tried.items())[1]
         facts["rows"][name] = {"crf": best, "psnr": tried[best]}
     (work / "facts.json").write_text(json.dumps(facts))
 
