@@ -1,7 +1,8 @@
 """Stars of AV1: made of pairs, and put into presentation order for a container.
 
-Strategy: an encoder that is fed anchor, frame 1, anchor, frame 2, … with a key frame every second
-frame codes every frame from a fresh copy of one and the same anchor. One copy is kept. What has to
+Strategy: an encoder with low delay that is fed anchor, frame 1, frame 2, anchor, frame 3, frame 4, …
+with a key frame every third frame codes every frame from a fresh copy of one and the same anchor (of two
+frames after a key frame, the second does not reference the first). One copy is kept. What has to
 change in the headers has a fixed width: ``order_hint``, which counts the frames of the chunk in
 presentation order (modulo its range), and ``refresh_frame_flags`` of the inter frames, which is 0, so
 that they fill no slot. All seven references of an inter frame are the anchor, so nothing that a

@@ -21,9 +21,10 @@ class Place:
 
 
 class PairReader(Protocol):
-    """Makes pictures of a star from what one encoder made of pairs.
+    """Makes pictures of a star from what one encoder made of an anchor and a frame, again and again.
 
-    Raises ``StructureError`` where a packet is not what a pair should give.
+    A group of an anchor and two frames is read as two pairs that have the anchor in common. Raises
+    ``StructureError`` where a packet is not what a pair should give.
     """
 
     @property
@@ -32,9 +33,9 @@ class PairReader(Protocol):
         ...
 
     def anchor(self, packet: bytes, at: Place) -> bytes:
-        """The access unit of the anchor of the next pair."""
+        """The access unit of the anchor of the pairs that follow."""
         ...
 
     def leaf(self, packet: bytes, at: Place) -> bytes:
-        """The access unit of the other picture of that pair."""
+        """The access unit of the other picture of a pair with that anchor."""
         ...

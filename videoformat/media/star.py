@@ -1,10 +1,10 @@
 """Stars: one anchor an interval, and every other frame predicted from it alone.
 
-A closure has at most two pictures, one of them intra. Stock encoders make it of pairs: they are fed
-anchor, frame, anchor, frame, … with a key frame every second frame, code the same anchor the same
-way every time, and one copy of it is kept (see ``bitstream.av1_star`` and ``bitstream.h264_star``).
-That holds only where nothing in an encoder looks beyond a pair: no filtering over time, no
-look-ahead, no quantiser that follows what came before.
+A closure has at most two pictures, one of them intra. Stock encoders make it of groups: they are fed
+an anchor and one or two frames, the anchor again and the next frames, … with a key frame at the start
+of each group, code the same anchor the same way every time, and one copy of it is kept (see
+``bitstream.av1_star`` and ``bitstream.h264_star``). That holds only where nothing in an encoder looks
+beyond a group: no filtering over time, no look-ahead, no quantiser that follows what came before.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ STARS: MappingProxyType[str, StarSettings] = MappingProxyType(
 )  # fmt: skip
 
 _SVT_AV1 = {
-    # An anchor is coded the same way every time only without what looks beyond the pair.
+    # An anchor is coded the same way every time only without what looks beyond the group.
     "enable-tf": "0",
     "scd": "0",
     "aq-mode": "0",
