@@ -33,6 +33,7 @@ from machine import describe, sentence
 from peers import PEERS, EpisodeVideo, JpegFiles, Read
 from profiles import in_memory
 from recoding import Source
+from report import quality_of
 
 import videoformat as vf
 from videoformat.index.plan import plan_in_sequence
@@ -201,13 +202,6 @@ def measure(
         }
         for method in methods
     ]
-
-
-def quality_of(method: Mapping[str, Any]) -> str:
-    """A form's PSNR, marked where it is not what was aimed at."""
-    if method["psnr"] is None:
-        return "source" if method["name"].startswith(TITLES["source"]) else "–"
-    return f"{method['psnr']:.1f}{'' if method['is_matched'] else ', not matched'}"
 
 
 def tables(result: dict[str, Any]) -> str:

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from patterns import quality_of
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMITTED = ROOT / "tools/bench/results"
@@ -29,6 +28,13 @@ def machine(facts: dict[str, str]) -> str:
         f"{facts['processor']}, {facts['cores']} cores, Python {facts['python']}, PyAV {facts['av']}, "
         f"pylance {facts['pylance']}"
     )
+
+
+def quality_of(method: Mapping[str, Any]) -> str:
+    """A form's PSNR, marked where it is not what was aimed at."""
+    if method["psnr"] is None:
+        return "source" if "the source" in method["name"] else "–"
+    return f"{method['psnr']:.1f}{'' if method['is_matched'] else ', not matched'}"
 
 
 def short_table(result: dict[str, Any]) -> list[str]:
@@ -118,12 +124,8 @@ def load(folder: Path, name: str) -> Any:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--results", type=Path, default=COMMITTED)
-    folder: Path = parser.parse_args().results
+def reports(folder: Path) -> tuple[str, str]:
+    """Of the results in a folder, the report, and the short form for the README."""
     full: list[str] = [
         "# Reading, measured",
         "",
@@ -152,19 +154,29 @@ def main() -> None:
             full += ["", f"## {title}", "", say(result), "", machine(result["machine"])]
             short += [say(result), ""]
     full += ["", "## What counting says", "", "![Pictures a frame](amplification.png)"]
-    (folder / "reading.md").write_text("\n".join(full) + "\n")
     if patterns:
         short.append(
-            f"{machine(patterns['machine'])}. Source: {patterns['source']}. Made by `tools/bench/run`; more in [reading.md](tools/bench/results/reading.md)."
+            f"{machine(patterns['machine'])}. Source: {patterns['source']}. Made by `tools/bench/run`; "
+            "more in [reading.md](tools/bench/results/reading.md)."
         )
+    return "\n".join(full) + "\n", "\n".join(short)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--results", type=Path, default=COMMITTED)
+    folder: Path = parser.parse_args().results
+    full, short = reports(folder)
+    (folder / "reading.md").write_text(full)
     if folder.resolve() != COMMITTED:
         return
     readme = ROOT / "README.md"
     text = readme.read_text()
     begin, end = (text.find(marker) for marker in MARKERS)
     if 0 <= begin < end:
-        body = "\n".join(short)
-        readme.write_text(f"{text[: begin + len(MARKERS[0])]}\n{body}\n{text[end:]}")
+        readme.write_text(f"{text[: begin + len(MARKERS[0])]}\n{short}\n{text[end:]}")
 
 
 if __name__ == "__main__":

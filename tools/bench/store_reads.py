@@ -176,9 +176,9 @@ def line_rate(store: NarrowStore) -> float:
 def bandwidth(store: NarrowStore, forms: Path, count: int) -> dict[str, Any]:
     """Windows of ten a second, all readers in turn for every window, at each rate."""
     bucket = store.store.bucket
-    upload(store.files, bucket, forms / "fast", "fast")
-    whole = WholeFiles(store.files, upload_episodes(store.files, bucket, forms))
-    with store.files.open_output_stream(f"{bucket}/large") as stream:
+    upload(store.uploads, bucket, forms / "fast", "fast")
+    whole = WholeFiles(store.files, upload_episodes(store.uploads, bucket, forms))
+    with store.uploads.open_output_stream(f"{bucket}/large") as stream:
         stream.write(random.Random(0).randbytes(LARGE))
     uri = store.store.uri("fast")
     cold = vf.open(uri, store.storage_options, options=vf.ReadOptions(index_cache_bytes=0))

@@ -118,6 +118,7 @@ class NarrowStore:
     store: object_store.ObjectStore
     storage_options: dict[str, str]
     files: Any  # pyarrow's file system over the same line
+    uploads: Any  # the same for uploads, which the proxy is not made for
     _line: NarrowLine | None
     _proxied: ProxiedStore | None
 
@@ -159,11 +160,12 @@ def narrowed() -> Iterator[NarrowStore]:
         if line is None:
             with served() as proxied:
                 files = file_system(proxied.store, f"127.0.0.1:{proxied.proxy_port}")
-                yield NarrowStore(proxied.store, proxied.proxied, files, None, proxied)
+                uploads = file_system(proxied.store, f"127.0.0.1:{proxied.store.port}")
+                yield NarrowStore(proxied.store, proxied.proxied, files, uploads, None, proxied)
             return
         with object_store.serve(program, host=line.host, launcher=line.launcher) as store:
             files = file_system(store, f"{store.host}:{store.port}")
-            yield NarrowStore(store, store.storage_options, files, line, None)
+            yield NarrowStore(store, store.storage_options, files, files, line, None)
 
 
 def file_system(store: object_store.ObjectStore, address: str) -> Any:
