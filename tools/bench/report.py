@@ -139,7 +139,8 @@ def reports(folder: Path) -> tuple[str, str]:
         # Times from a machine that others used are for the report alone, where that is said.
         if patterns["share_of_a_core"] >= QUIET_SHARE:
             short += [*short_table(patterns), ""]
-    if result := load(folder, "against_torchcodec"):
+    result = load(folder, "against_torchcodec")
+    if result and any("torchcodec" in method["name"] for method in result["methods"]):
         full += ["", "## Against torchcodec", "", *against(result), "", machine(result["machine"])]
         short += [*against(result), ""]
     if result := load(folder, "store_reads"):
