@@ -15,6 +15,7 @@ from faulty_proxy import FaultyProxy, faulty_proxy
 
 import videoformat as vf
 from videoformat.errors import VideoFormatError
+from videoformat.table.media import StoreFiles
 
 pytestmark = pytest.mark.object_store
 
@@ -146,8 +147,8 @@ def test_a_batch_waits_for_few_round_trips(
     finally:
         proxy.faults.delay = 0.0
     # Two for each camera, both cameras at once; before them the rows, and the media's own handle.
-    # Sixteen frames are a quarter of the batch: the whole batch takes less than a quarter of them.
-    assert 2 <= warm <= cold < singly / 4
+    # Sixteen frames are a quarter of the batch, so theirs are a quarter of what its frames take one by one.
+    assert 2 <= warm <= cold < singly / 2
     assert singly >= 16
 
 
@@ -172,8 +173,8 @@ def test_one_chunk_waits_for_the_store_once_its_index_is_known(
         unknown, found_anew = read(anew, wanted)
     finally:
         proxy.faults.delay = 0.0
-    # The index, then where the media lies (no sooner: it may lie outside the dataset), then the media.
-    assert (known, unknown) == (1, 3)
+    # The index, and with it where the media lies; then the media.
+    assert (known, unknown) == (1, 2)
     for images in (found, found_anew):
         assert all(
             np.array_equal(image, frames[3, camera, at])
@@ -182,6 +183,35 @@ def test_one_chunk_waits_for_the_store_once_its_index_is_known(
     report = anew.last_read
     assert report is not None
     assert (report.takes, report.range_reads) == (1, 1)
+    # What is read straight from the media's file is counted as well.
+    assert report.store_requests == len(proxy.traffic.requests)
+    assert report.store_bytes == proxy.traffic.body_bytes
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["not found", "wrong bytes"])
+def test_media_that_is_not_where_it_seems_to_be_is_read_by_lance(
+    uri: str,
+    s3: object_store.ObjectStore,
+    frames: dict[tuple[int, str, int], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    wrong: bool,
+) -> None:
+    tried = []
+
+    def read(_: StoreFiles, path: str, ranges: list[tuple[int, int]]) -> list[bytes] | None:
+        tried.append(path)
+        return [bytes(size) for _, size in ranges] if wrong else None
+
+    monkeypatch.setattr(StoreFiles, "read", read)
+    ds = vf.open(uri, s3.storage_options)
+    camera, wanted = CAMERAS[1], range(20, 26)
+    found = ds.read_frames(5, camera, wanted)
+    assert tried
+    assert all(
+        np.array_equal(image, frames[5, camera, at])
+        for image, at in zip(found, wanted, strict=True)
+    )
 
 
 def test_faults_end_in_right_frames(

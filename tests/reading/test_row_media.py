@@ -1,6 +1,5 @@
 """One row's media by its handle: the same bytes as a planned read over rows, and the same refusals."""
 
-
 import pytest
 import small_dataset
 from hypothesis import given

@@ -3,8 +3,8 @@
 Strategy: all ranges of a camera, over all chunks, go to Lance in one call, which joins those that lie
 close together and keeps many requests under way. Each call waits for two round trips, one for where
 the rows' media lies and one for the media; so the calls of several cameras are made at the same time.
-Where a camera's ranges are all of one chunk, a handle of the chunk's media makes the call: it has looked
-up where that lies in the read before.
+Where a camera's ranges are all of one chunk, a handle of the chunk's media makes the call: where that lies
+came with the index, so there is one round trip.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from videoformat.reading.local_media import LocalMedia
 from videoformat.reading.options import ReadOptions
 from videoformat.reading.plan import ChunkRead
 from videoformat.reading.report import ReadReport
-from videoformat.table import RowMedia, Table
+from videoformat.table import MediaPlace, RowMedia, Table
 
 __all__ = ["MediaFetcher", "counted"]
 
@@ -49,16 +49,17 @@ class MediaFetcher:
         root = table.local_root if options.direct_reads else None
         self._local = None if root is None else LocalMedia(root)
 
-    def media_of(self, row: int, camera: str) -> RowMedia | None:
+    def media_of(self, row: int, camera: str, place: MediaPlace | None) -> RowMedia | None:
         """A handle of a chunk's media in an object store; None on a local disk."""
         if self._table.local_root is not None:
             return None
         column = media_columns(self._cameras[camera])[0]
-        return self._table.row_media(column, row, gap_bytes=self._options.gap_bytes)
+        gap = self._options.gap_bytes
+        return self._table.row_media(column, row, place=place, gap_bytes=gap)
 
     def is_read_directly(self, chunk: ChunkRead) -> bool:
-        """Whether a chunk's media is looked for in a local file first."""
-        return self._local is not None and chunk.place is not None
+        """Whether a chunk's media is looked for in its file first, local or in a store."""
+        return chunk.place is not None and (self._local is not None or chunk.media is not None)
 
     def fetch(self, chunks: Sequence[ChunkRead], report: ReadReport) -> list[list[bytes]]:
         """The bytes of every range of every chunk, in the plans' order."""
@@ -91,9 +92,9 @@ class MediaFetcher:
         return parts
 
     def fetch_through_lance(
-        self, chunks: Sequence[ChunkRead], report: ReadReport
+        self, chunks: Sequence[ChunkRead], report: ReadReport, *, by_place: bool = True
     ) -> list[list[bytes]]:
-        """The same by Lance alone."""
+        """The same by Lance alone; ``by_place`` False lets it look up where media lies."""
         cameras = list(dict.fromkeys(chunk.camera for chunk in chunks))
         wanted = {
             camera: [at for at, it in enumerate(chunks) if it.camera == camera]
@@ -104,7 +105,7 @@ class MediaFetcher:
             first = chunks[wanted[camera][0]]
             if len(wanted[camera]) == 1 and first.media is not None:
                 return first.media.read_ranges(
-                    [(item.start, item.size) for item in first.plan.ranges]
+                    [(item.start, item.size) for item in first.plan.ranges], by_place=by_place
                 )
             requests = [
                 (chunks[at].row, item.start, item.size)

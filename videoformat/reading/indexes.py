@@ -11,8 +11,7 @@ from videoformat.errors import DataError
 from videoformat.index.features import Feature
 from videoformat.index.pictures import ChunkKey, PictureIndex
 from videoformat.index.schema import media_columns
-from videoformat.reading.local_media import MediaPlace
-from videoformat.table import RowMedia
+from videoformat.table import MediaPlace, RowMedia
 
 __all__ = ["KEY_COLUMNS", "IndexCache", "LoadedIndex", "parse_index"]
 

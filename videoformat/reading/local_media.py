@@ -17,34 +17,14 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-__all__ = ["LocalMedia", "MediaPlace", "place_of"]
+from videoformat.table import MediaPlace, blob_file
 
-PACKED, DEDICATED = 1, 2
+__all__ = ["LocalMedia"]
+
 OPEN_FILES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class MediaPlace:
-    """Where Lance says that a blob lies: its kind, its number, its bytes within that file."""
-
-    kind: int
-    blob_id: int
-    position: int
-    size: int
-
-
-def place_of(cell: Mapping[str, Any] | None) -> MediaPlace | None:
-    """The place in a taken cell of a blob column, or None for a kind that lies elsewhere."""
-    if cell is None or cell.get("kind") not in (PACKED, DEDICATED):
-        return None
-    return MediaPlace(
-        int(cell["kind"]), int(cell["blob_id"]), int(cell["position"]), int(cell["size"])
-    )
 
 
 class _OpenFile:
@@ -77,9 +57,8 @@ class LocalMedia:
 
         ``data_files`` are the names of the data files of the blob's fragment.
         """
-        name = f"{place.blob_id:032b}"[::-1] + ".blob"
         for data_file in data_files:
-            opened = self._open(f"{self._data}/{data_file.removesuffix('.lance')}/{name}")
+            opened = self._open(f"{self._data}/{blob_file(data_file, place.blob_id)}")
             if opened is None or opened.size < place.position + place.size:
                 continue
             parts = []

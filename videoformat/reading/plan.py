@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from videoformat.index.pictures import PictureIndex
 from videoformat.index.plan import ChunkPlan
-from videoformat.reading.local_media import MediaPlace
-from videoformat.table import RowMedia
+from videoformat.table import MediaPlace, RowMedia
 
 __all__ = ["ChunkRead", "ReadPlan"]
 

@@ -29,12 +29,11 @@ from videoformat.reading.decode import StepDecoder
 from videoformat.reading.fetch import MediaFetcher, counted
 from videoformat.reading.frame_cache import FrameCache
 from videoformat.reading.indexes import KEY_COLUMNS, IndexCache, LoadedIndex, parse_index
-from videoformat.reading.local_media import place_of
 from videoformat.reading.options import ReadOptions
 from videoformat.reading.plan import ChunkRead, ReadPlan
 from videoformat.reading.report import ReadReport
 from videoformat.sources import AllowedSources
-from videoformat.table import Table
+from videoformat.table import Table, place_of
 
 __all__ = ["Reader"]
 
@@ -105,9 +104,9 @@ class Reader:
             # Taken, a blob column says where each blob lies.
             cell = taken.column(media_columns(feature)[0])[at_row[row]].as_py()
             self._sources.check(cell, index.stream)
-            # The handle is opened when it is first read from, not before this check: opening asks
-            # for the size of media outside the dataset where the table does not say it.
-            loaded = LoadedIndex(index, place_of(cell), self._media.media_of(row, camera))
+            # Nothing is asked of media before this check: it may lie outside the dataset.
+            place = place_of(cell)
+            loaded = LoadedIndex(index, place, self._media.media_of(row, camera, place))
             self._indexes.put((row, camera), loaded)
             yield (row, camera), loaded
 
@@ -220,7 +219,7 @@ class Reader:
             if not self._media.is_read_directly(chunk):
                 raise
             # Read without Lance: whether the bytes are damaged is for Lance's own read to say.
-            parts = self._media.fetch_through_lance([chunk], report)[0]
+            parts = self._media.fetch_through_lance([chunk], report, by_place=False)[0]
             self._place_step(chunk, step, parts, place, size, report)
 
     def _place_step(

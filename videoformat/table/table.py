@@ -37,7 +37,7 @@ from videoformat.index.schema import (
 )
 from videoformat.table import columns, history, recovery, returning, unfinished
 from videoformat.table.errors import address_of, lance_errors
-from videoformat.table.media import RowMedia
+from videoformat.table.media import MediaPlace, RowMedia, StoreFiles, blob_file
 from videoformat.table.rows import is_media, lance_rows, lance_schema
 
 __all__ = ["Table"]
@@ -61,6 +61,7 @@ class Table:
             self.schema: pa.Schema = dataset.schema
         self._fragments: tuple[list[int], list[tuple[str, ...]]] | None = None
         self._by_gap: dict[int, lance.LanceDataset] = {}
+        self._files: StoreFiles | None = None
         self._gap_lock = threading.Lock()
         self.info = DatasetInfo.from_schema(self.schema)
 
@@ -250,17 +251,51 @@ class Table:
                 )
         return [data for data in parts if data is not None]
 
-    def row_media(self, column: str, row: int, *, gap_bytes: int | None = None) -> RowMedia:
-        """One row's media, for reads that touch no other row; ``gap_bytes`` as in ``read_ranges``."""
+    def row_media(
+        self,
+        column: str,
+        row: int,
+        *,
+        place: MediaPlace | None = None,
+        gap_bytes: int | None = None,
+    ) -> RowMedia:
+        """One row's media, for reads that touch no other row; ``gap_bytes`` as in ``read_ranges``.
+
+        ``place`` is where the column says that it lies, where that is known.
+        """
         self._check_columns((column,))
-        return RowMedia(partial(self._with_gap, gap_bytes), self.uri, column, row)
+        return RowMedia(
+            self.uri,
+            column,
+            row,
+            partial(self._with_gap, gap_bytes),
+            partial(self._read_by_place, row),
+            place if self.local_root is None else None,
+        )
+
+    def _read_by_place(
+        self, row: int, place: MediaPlace, ranges: Sequence[tuple[int, int]]
+    ) -> list[bytes] | None:
+        """Ranges of a blob from its file, None where it is not found so."""
+        names = self.data_files_of(row)
+        if len(names) != 1:
+            return None  # which of them has the blob is for Lance to say
+        with self._gap_lock:
+            if self._files is None:
+                self._files = StoreFiles(self._dataset.new_file_session())
+        path = f"data/{blob_file(names[0], place.blob_id)}"
+        return self._files.read(path, [(place.position + offset, size) for offset, size in ranges])
 
     def store_reads(self) -> tuple[int, int]:
         """Requests and bytes that Lance has read from the store through this object so far."""
         counts = [
             item.io_stats_snapshot() for item in (self._dataset, *list(self._by_gap.values()))
         ]
-        return sum(item.read_iops for item in counts), sum(item.read_bytes for item in counts)
+        files = (0, 0) if self._files is None else (self._files.requests, self._files.byte_count)
+        return (
+            files[0] + sum(item.read_iops for item in counts),
+            files[1] + sum(item.read_bytes for item in counts),
+        )
 
     def _with_gap(self, gap_bytes: int | None) -> lance.LanceDataset:
         """Lance's object for reading media with a gap; made once, by one small request.
