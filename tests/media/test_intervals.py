@@ -28,7 +28,11 @@ def planned(
     frames: list[Any], bound: int, cost: Callable[[int, int], float], *, leads: bool = False
 ) -> list[Interval]:
     """All intervals of a chunk, as an encoder asks for them."""
-    planner = IntervalPlanner(bound, lambda key, other: cost(key.pts, other.pts))
+
+    def sizes(key: Any, other: Any) -> tuple[int, int]:
+        return 10**6, round(10**6 * cost(key.pts, other.pts))
+
+    planner = IntervalPlanner(bound, sizes)
     found: list[Interval] = []
     at = given = 0
     while at < len(frames):
@@ -92,6 +96,19 @@ def test_an_interval_ends_before_a_cut(cut: int) -> None:
 def test_a_change_of_light_that_is_predicted_is_no_cut() -> None:
     found = planned(pictures([40] * 16 + [200] * 16), 32, lambda a, b: 0.02)
     assert [interval.count for interval in found] == [32]
+
+
+def test_plain_frames_that_are_not_predicted_get_short_intervals() -> None:
+    """They are cheap beside rich frames, and would be cheaper by themselves."""
+
+    def sizes(key: Any, other: Any) -> tuple[int, int]:
+        alone = [100 + 50 * frame.pts for frame in (key, other)]
+        return alone[0], round(alone[1] * min(1.0, 0.3 + 0.2 * abs(key.pts - other.pts)))
+
+    planner = IntervalPlanner(32, sizes)
+    for frame in pictures([100] * 32):
+        planner.add(frame)
+    assert planner.choose(leads=False, is_all=False).count <= 4
 
 
 @given(frames=st.integers(1, 500), bound=st.integers(1, 64))

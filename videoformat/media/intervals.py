@@ -1,6 +1,6 @@
 """Where a star's intervals begin and end, and which of their frames is the anchor.
 
-Strategy: what a frame costs when it is predicted from an anchor, as a part of what the anchor costs,
+Strategy: what a frame costs when it is predicted from an anchor, as a part of what it costs by itself,
 is measured: a quick encoder codes a few pairs of frames of the real size at about the real quantiser.
 The costs by distance say which length takes the fewest bytes a frame. So a camera that stands still
 has long intervals, one that moves has short ones, and an interval ends before a scene cut.
@@ -33,7 +33,7 @@ _CUT_RATIO = 0.8
 class Interval:
     """Consecutive frames: how many, which of them is the anchor, and how well the rest follow.
 
-    ``ratio`` estimates the bytes of a frame that is predicted, as a part of the anchor's.
+    ``ratio`` estimates the bytes of a frame that is predicted, as a part of its own without that.
     """
 
     count: int
@@ -52,33 +52,38 @@ def cut_into(frames: int, bound: int) -> list[int]:
     return [frames * (at + 1) // parts - frames * at // parts for at in range(parts)]
 
 
+@dataclass(slots=True)
+class _Frame:
+    """A frame at hand: small luma, its bytes by itself once known, whether a scene begins with it."""
+
+    picture: av.VideoFrame
+    coarse: np.ndarray[Any, np.dtype[np.float32]]
+    alone: int | None = None
+    begins: bool = False
+
+
 class IntervalPlanner:
     """Chooses intervals of at most ``bound`` frames, which come one after the other.
 
-    ``probe`` gives the bytes of a frame that is predicted from another as a part of that one's.
-    Frames may be smaller than they are, as long as it measures the same on them.
+    ``probe`` gives the bytes of a frame by itself, and of another that is predicted from it. Frames
+    may be smaller than they are, as long as it measures the same on them.
     """
 
-    def __init__(self, bound: int, probe: Callable[[av.VideoFrame, av.VideoFrame], float]) -> None:
+    def __init__(
+        self, bound: int, probe: Callable[[av.VideoFrame, av.VideoFrame], tuple[int, int]]
+    ) -> None:
         self.bound = bound
         self._probe = probe
-        self._frames: deque[av.VideoFrame] = deque()
-        self._begins: deque[bool] = deque()
-        self._previous: av.VideoFrame | None = None
-        self._last: np.ndarray[Any, np.dtype[np.float32]] | None = None
+        self._frames: deque[_Frame] = deque()
+        self._last: _Frame | None = None
 
     def add(self, frame: av.VideoFrame) -> None:
         """Takes the next frame."""
-        before, self._last = self._last, _coarse(frame)
-        begins = (
-            before is not None
-            and self._previous is not None
-            and float(np.abs(self._last - before).mean()) > _CUT_LEVELS
-            and self._probe(self._previous, frame) > _CUT_RATIO
-        )
-        self._previous = frame
-        self._frames.append(frame)
-        self._begins.append(begins)
+        before, self._last = self._last, _Frame(frame, _coarse(frame))
+        if before is not None:
+            changed = float(np.abs(self._last.coarse - before.coarse).mean()) > _CUT_LEVELS
+            self._last.begins = changed and self._ratio(before, self._last) > _CUT_RATIO
+        self._frames.append(self._last)
 
     def choose(self, *, leads: bool, is_all: bool) -> Interval:
         """The next interval out of the frames at hand, of which there are ``bound`` or all.
@@ -89,13 +94,12 @@ class IntervalPlanner:
         chosen = self._chosen(tuple(self._frames)[: self.bound], leads=leads, is_all=is_all)
         for _ in range(chosen.count):
             self._frames.popleft()
-            self._begins.popleft()
         return chosen
 
-    def _chosen(self, frames: Sequence[av.VideoFrame], *, leads: bool, is_all: bool) -> Interval:
+    def _chosen(self, frames: Sequence[_Frame], *, leads: bool, is_all: bool) -> Interval:
         # A scene cut begins the next interval.
-        scene = next((at for at, begins in enumerate(self._begins) if begins and at), len(frames))
-        scene = min(scene, len(frames))
+        cuts = (at for at, frame in enumerate(frames) if frame.begins and at)
+        scene = next(cuts, len(frames))
         ends = is_all and scene == len(self._frames)
         costs = self._costs(frames, scene, leads=leads)
         if ends:
@@ -112,7 +116,7 @@ class IntervalPlanner:
         others = [costs[abs(at - place)] for at in range(count) if at != place]
         return Interval(count, place, float(np.mean(others)) if others else 1.0)
 
-    def _costs(self, frames: Sequence[av.VideoFrame], scene: int, *, leads: bool) -> list[float]:
+    def _costs(self, frames: Sequence[_Frame], scene: int, *, leads: bool) -> list[float]:
         """The cost of a frame by its distance to the anchor, from 0 to the longest possible."""
         reach = scene - 1 if leads else scene // 2
         known = [(0, 0.0)]
@@ -133,15 +137,26 @@ class IntervalPlanner:
         return _interpolated(known, scene)
 
     def _cost_at(
-        self, frames: Sequence[av.VideoFrame], scene: int, distance: int, *, leads: bool
+        self, frames: Sequence[_Frame], scene: int, distance: int, *, leads: bool
     ) -> float:
         if leads:
-            return self._probe(frames[0], frames[distance])
+            return self._ratio(frames[0], frames[distance])
         # The frames at both ends of an interval whose anchor is so far from them.
-        found = [self._probe(frames[distance], frames[0])]
+        found = [self._ratio(frames[distance], frames[0])]
         if 2 * distance < scene:
-            found.append(self._probe(frames[distance], frames[2 * distance]))
+            found.append(self._ratio(frames[distance], frames[2 * distance]))
         return sum(found) / len(found)
+
+    def _ratio(self, key: _Frame, other: _Frame) -> float:
+        """What a frame that is predicted costs, as a part of what it costs by itself.
+
+        Not of what the anchor costs: plain frames that prediction does not help would look cheap
+        beside a rich one.
+        """
+        key.alone, predicted = self._probe(key.picture, other.picture)
+        if other.alone is None:
+            other.alone = self._probe(other.picture, key.picture)[0]
+        return predicted / other.alone
 
 
 def _shares(frames: int, size: int) -> float:

@@ -133,16 +133,13 @@ class Probe:
             threads=1,
         )
 
-    def ratio(self, key: av.VideoFrame, other: av.VideoFrame) -> float:
-        """The bytes of ``other``, predicted from ``key``, as a part of the bytes of ``key``.
-
-        Both are ``prepared``.
-        """
+    def sizes(self, key: av.VideoFrame, other: av.VideoFrame) -> tuple[int, int]:
+        """The bytes of ``key``, and of ``other`` predicted from it. Both are ``prepared``."""
         pairs = self._encoder.push((key, other), None)
         if len(pairs) != 1:
             raise DataError("libx264 holds pictures back that it was told to code at once")
         first, second = pairs[0][1]
-        return len(second) / len(first)
+        return len(first), len(second)
 
 
 def copied(picture: av.VideoFrame) -> av.VideoFrame:

@@ -143,7 +143,7 @@ class StarEncoder:
         self._lane(still=False)
         if structure.adaptive:
             self._probe = Probe(self._size, color, rate, structure.probe_quantiser)
-            self._planner = IntervalPlanner(structure.interval, self._probe.ratio)
+            self._planner = IntervalPlanner(structure.interval, self._probe.sizes)
 
     def push(self, picture: av.VideoFrame) -> None:
         """Takes the next picture in presentation order: yuv420p, of the size that was declared."""
