@@ -25,6 +25,7 @@ import json
 import random
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -135,6 +136,7 @@ class WholeFiles:
 
     def __init__(self, files: Any, keys: dict[int, str]) -> None:
         self._files, self._keys = files, keys
+        self.seconds: dict[str, float] = {}  # of the last read, by stage
         self.decoder = "torchcodec" if "torchcodec" in PEERS else "PyAV"
 
     def fetch(self, episode: int) -> bytes:
@@ -143,7 +145,14 @@ class WholeFiles:
         return data
 
     def read(self, episode: int, frames: list[int]) -> Any:
+        begin = time.perf_counter()
         data = self.fetch(episode)
+        middle = time.perf_counter()
+        found = self._decode(data, frames)
+        self.seconds = {"fetch": middle - begin, "decode": time.perf_counter() - middle}
+        return found
+
+    def _decode(self, data: bytes, frames: list[int]) -> Any:
         if self.decoder == "PyAV":
             return np.stack(OpenFile(io.BytesIO(data)).read(frames))
         from torchcodec.decoders import VideoDecoder  # noqa: PLC0415 - measured where installed
@@ -191,6 +200,11 @@ def bandwidth(store: NarrowStore, forms: Path, count: int) -> dict[str, Any]:
         "ddra_indexes_cached": lambda episode, frames: warm.read_frames(episode, camera, frames),
         "whole_file": whole.read,
     }
+    stages: dict[str, Callable[[], dict[str, float]]] = {
+        "ddra": lambda: cold.last_read.seconds if cold.last_read else {},
+        "ddra_indexes_cached": lambda: warm.last_read.seconds if warm.last_read else {},
+        "whole_file": lambda: whole.seconds,
+    }
     rows = []
     for rate in RATES:
         store.limit(rate * MIB)
@@ -199,17 +213,22 @@ def bandwidth(store: NarrowStore, forms: Path, count: int) -> dict[str, Any]:
             for read in readers.values():
                 read(*window)
         costs: dict[str, list[tuple[float, int]]] = {name: [] for name in readers}
+        spent: dict[str, Counter[str]] = {name: Counter() for name in readers}
         for number, window in enumerate(windows):
             names = list(readers)
             shift = number % len(names)
             for name in names[shift:] + names[:shift]:
                 costs[name].append(store.cost(partial(readers[name], *window)))
+                spent[name].update(
+                    {stage: value * 1e3 / count for stage, value in stages[name]().items()}
+                )
         row: dict[str, Any] = {"mib_per_second": rate, "measured": line_rate(store)}
         for name, items in costs.items():
             row[name] = {
                 "windows_per_second": 1 / statistics.mean(seconds for seconds, _ in items),
                 "ms_median": statistics.median(seconds for seconds, _ in items) * 1e3,
-                "bytes": statistics.mean(count for _, count in items),
+                "bytes": statistics.mean(size for _, size in items),
+                "stages_ms": dict(spent[name]),
             }
         for name in ("ddra", "ddra_indexes_cached"):
             row[f"{name}_ratio"] = (
@@ -268,7 +287,25 @@ def markdown(result: dict[str, Any]) -> str:
             f"| {row['mib_per_second']} ({row['measured']:.0f}) | {' | '.join(cells)} | {row['ddra_ratio']:.1f} "
             f"| {row['ddra_indexes_cached_ratio']:.1f} |"
         )
+    lines += ["", stages_of(result["bandwidth"]["rates"][-1])]
     return "\n".join(lines)
+
+
+def stages_of(row: dict[str, Any]) -> str:
+    """Where a window's time goes on the widest line, in a sentence."""
+    titles = {
+        "whole_file": "whole file",
+        "ddra": "DDRA",
+        "ddra_indexes_cached": "DDRA, indexes cached",
+    }
+    said = [
+        f"{title}: "
+        + ", ".join(f"{stage} {ms:.1f}" for stage, ms in row[name]["stages_ms"].items())
+        for name, title in titles.items()
+    ]
+    return (
+        f"Of a window at {row['mib_per_second']} MiB/s, milliseconds by stage: {'; '.join(said)}."
+    )
 
 
 def main() -> None:
