@@ -166,7 +166,8 @@ def test_one_chunk_waits_for_the_store_once_its_index_is_known(
         return proxy.traffic.rounds(), read_frames
 
     for dataset in (ds, anew):
-        dataset.read_frames(3, camera, [0])  # the files' ends, and where the media lies
+        for frame in (0, 1):  # the files' ends, and where the media lies
+            dataset.read_frames(3, camera, [frame])
     proxy.faults.delay = 0.1
     try:
         known, found = read(ds, wanted)

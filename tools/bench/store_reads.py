@@ -208,8 +208,9 @@ def bandwidth(store: NarrowStore, forms: Path, count: int) -> dict[str, Any]:
     rows = []
     for rate in RATES:
         store.limit(rate * MIB)
-        # Decoders, indexes and connections are there; whole files know the same from the start.
-        for window in windows[: len(lengths)]:
+        # Decoders, indexes and connections are there, and where an episode's media lies, which is looked
+        # up when it is read again; whole files know the same from the start.
+        for window in windows[: 2 * len(lengths)]:
             for read in readers.values():
                 read(*window)
         costs: dict[str, list[tuple[float, int]]] = {name: [] for name in readers}

@@ -4,7 +4,7 @@ Strategy: all ranges of a camera, over all chunks, go to Lance in one call, whic
 close together and keeps many requests under way. Each call waits for two round trips, one for where
 the rows' media lies and one for the media; so the calls of several cameras are made at the same time.
 Where a camera's ranges are all of one chunk, a handle of the chunk's media makes the call: where that lies
-came with the index, so there is one round trip.
+came with the index or was looked up in a read before, so there is one round trip.
 """
 
 from __future__ import annotations

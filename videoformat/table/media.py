@@ -2,8 +2,9 @@
 
 Strategy: a planned read over many rows first reads where each row's blob lies, and only then the media, so
 it waits for the store twice. Of a single row whose index was just taken that is known already: Lance
-answers it when a blob column is taken (kind, number, position, size). So a few ranges are read straight
-from the blob's file, and many by a handle of Lance's, which looks the place up once.
+answers it when a blob column is taken (kind, number, position, size). So the first time a few ranges are
+read straight from the blob's file. Many, and those of a row that is read again, are read by a handle of
+Lance's, which looks the place up once and from then on plans all ranges in one call.
 
 Only the name of a blob's file follows from Lance's layout, which is no contract: a file that is not there
 or gives too few bytes is read by the handle. Media that lies outside the dataset has no such place.
@@ -103,6 +104,7 @@ class RowMedia:
         self._dataset = dataset
         self._by_place = by_place
         self._place = place
+        self._is_read_again = False
         self._blob: lance.blob.BlobFile | None = None
 
     def read_ranges(
@@ -113,11 +115,13 @@ class RowMedia:
         Raises ``DataError`` where a range lies outside the media or comes back short.
         """
         with lance_errors(self._uri, f"reading media of {self._column}"):
-            if by_place and self._place is not None and 0 < len(ranges) <= MAXIMUM_REQUESTS:
+            if by_place and self._place is not None and not self._is_read_again:
+                self._is_read_again = True
                 self._check(ranges, self._place.size)
-                parts = self._by_place(self._place, ranges)
-                if parts is not None:
-                    return parts
+                if 0 < len(ranges) <= MAXIMUM_REQUESTS:
+                    parts = self._by_place(self._place, ranges)
+                    if parts is not None:
+                        return parts
             blob = self._open()
             self._check(ranges, blob.size())
             parts = blob.read_ranges(list(ranges))
