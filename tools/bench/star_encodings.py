@@ -198,14 +198,14 @@ def all_encodings(clip: Clip, say: Callable[[Encoding], None]) -> list[Encoding]
             star.psnr, star.crf, 1.0, 63.0,
         )
     )  # fmt: skip
-    start = 25.0
+    start = 24.0
     for interval in (8, 16):
         name = f"HEVC DDRA-{interval}"
         other = matched(
             lambda crf, interval=interval, name=name: structured(  # type: ignore[misc]
                 clip, name, DDRA(profile="small", interval=interval, crf=crf)
             ),
-            star.psnr, start, 0.5, 51.0,
+            star.psnr, start, 0.25, 51.0,
         )  # fmt: skip
         start = keep(other).crf
     short: dict[float, Encoding] = {}

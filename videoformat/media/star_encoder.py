@@ -29,7 +29,7 @@ __all__ = ["StarEncoder"]
 # Where a predicted frame takes less than this part of its anchor's bytes, the anchor is worth more.
 _FOLLOWS_WELL = 0.35
 # How many groups wait for an encoder that works in a thread of its own.
-_GROUPS_AHEAD = 2
+_GROUPS_AHEAD = 4
 _Finished: TypeAlias = tuple[tuple[Place, ...], list[bytes]]
 
 
