@@ -89,15 +89,16 @@ def profiles_figure(path: Path, results: Path) -> None:
         for row in rows:
             is_source = row["psnr"] is None
             name = "AV1 g=2 (source)" if is_source else row["name"].strip("`")
-            quality = "" if is_source else f"\n{row['psnr']:.1f} dB"
             axes.scatter(row[key], row["bytes_per_frame"] / 1e3, s=60,
                          color="#888888" if is_source else INTRA, zorder=3)  # fmt: skip
             axes.annotate(
-                name + quality, (row[key], row["bytes_per_frame"] / 1e3),
-                textcoords="offset points", xytext=(7, 3), fontsize=8,
+                name, (row[key], row["bytes_per_frame"] / 1e3), textcoords="offset points",
+                xytext=(6, -10) if "smaller" in name else (6, 3), fontsize=7.5,
             )  # fmt: skip
         axes.set_xlim(0, max(row[key] for row in rows) * 1.35)
-        axes.set_ylim(0, max(row["bytes_per_frame"] for row in rows) / 1e3 * 1.2)
+        axes.set_yscale("log")
+        axes.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+        axes.set_ylim(0.8, max(row["bytes_per_frame"] for row in rows) / 1e3 * 1.3)
         axes.set_xlabel(f"{title} (decoding and RGB, one thread)", fontsize=8)
         axes.grid(visible=True, alpha=0.3)
     left.set_ylabel("kB a frame stored", fontsize=8)
