@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Interval", "IntervalPlanner", "cut_into"]
 
-# For cuts, luma is compared at half the height and width of what is given; a cut changes it by more than so many
-# levels on average, and is confirmed where prediction saves less than a fifth.
+# For cuts, luma is compared at half the height and width of what is given; a cut changes it by more
+# than so many levels on average, and is confirmed where prediction saves less than a fifth.
 _COARSE = 2
 _CUT_LEVELS = 12.0
 _CUT_RATIO = 0.8
+# So many frames apart and in one scene, two frames cost about the same by themselves.
+_NEAR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class IntervalPlanner:
         before, self._last = self._last, _Frame(frame, _coarse(frame))
         if before is not None:
             changed = float(np.abs(self._last.coarse - before.coarse).mean()) > _CUT_LEVELS
-            self._last.begins = changed and self._ratio(before, self._last) > _CUT_RATIO
+            self._last.begins = changed and self._ratio((before, self._last), 0, 1) > _CUT_RATIO
         self._frames.append(self._last)
 
     def choose(self, *, leads: bool, is_all: bool) -> Interval:
@@ -101,7 +103,7 @@ class IntervalPlanner:
         cuts = (at for at, frame in enumerate(frames) if frame.begins and at)
         scene = next(cuts, len(frames))
         ends = is_all and scene == len(self._frames)
-        costs = self._costs(frames, scene, leads=leads)
+        costs = self._costs(frames[:scene], leads=leads)
         if ends:
             # What is left is shared out evenly: no last interval of a few frames.
             count = min(
@@ -116,14 +118,18 @@ class IntervalPlanner:
         others = [costs[abs(at - place)] for at in range(count) if at != place]
         return Interval(count, place, float(np.mean(others)) if others else 1.0)
 
-    def _costs(self, frames: Sequence[_Frame], scene: int, *, leads: bool) -> list[float]:
-        """The cost of a frame by its distance to the anchor, from 0 to the longest possible."""
+    def _costs(self, frames: Sequence[_Frame], *, leads: bool) -> list[float]:
+        """The cost of a frame by its distance to the anchor, from 0 to the longest possible.
+
+        ``frames`` are all that are at hand of a scene.
+        """
+        scene = len(frames)
         reach = scene - 1 if leads else scene // 2
         known = [(0, 0.0)]
         distance = 1
         best = 1.0
         while distance <= reach:
-            known.append((distance, self._cost_at(frames, scene, distance, leads=leads)))
+            known.append((distance, self._cost_at(frames, distance, leads=leads)))
             costs = _interpolated(known, distance)
             size = min(scene, distance + 1 if leads else 2 * distance + 1)
             rate = _rate(costs, size, leads=leads)
@@ -136,27 +142,34 @@ class IntervalPlanner:
             known.append((1, 1.0))
         return _interpolated(known, scene)
 
-    def _cost_at(
-        self, frames: Sequence[_Frame], scene: int, distance: int, *, leads: bool
-    ) -> float:
+    def _cost_at(self, frames: Sequence[_Frame], distance: int, *, leads: bool) -> float:
         if leads:
-            return self._ratio(frames[0], frames[distance])
+            return self._ratio(frames, 0, distance, near=_NEAR)
         # The frames at both ends of an interval whose anchor is so far from them.
-        found = [self._ratio(frames[distance], frames[0])]
-        if 2 * distance < scene:
-            found.append(self._ratio(frames[distance], frames[2 * distance]))
+        found = [self._ratio(frames, distance, 0, near=_NEAR)]
+        if 2 * distance < len(frames):
+            found.append(self._ratio(frames, distance, 2 * distance, near=_NEAR))
         return sum(found) / len(found)
 
-    def _ratio(self, key: _Frame, other: _Frame) -> float:
+    def _ratio(self, frames: Sequence[_Frame], key: int, other: int, *, near: int = 0) -> float:
         """What a frame that is predicted costs, as a part of what it costs by itself.
 
         Not of what the anchor costs: plain frames that prediction does not help would look cheap
-        beside a rich one.
+        beside a rich one. What it costs by itself may be known of one of the frames ``near`` it.
         """
-        key.alone, predicted = self._probe(key.picture, other.picture)
-        if other.alone is None:
-            other.alone = self._probe(other.picture, key.picture)[0]
-        return predicted / other.alone
+        one = frames[key]
+        one.alone, predicted = self._probe(one.picture, frames[other].picture)
+        return predicted / self._alone(frames, other, key, near)
+
+    def _alone(self, frames: Sequence[_Frame], at: int, key: int, near: int) -> int:
+        for distance in range(near + 1):
+            for place in (at - distance, at + distance):
+                found = frames[place].alone if 0 <= place < len(frames) else None
+                if found is not None:
+                    return found
+        found, _ = self._probe(frames[at].picture, frames[key].picture)
+        frames[at].alone = found
+        return found
 
 
 def _shares(frames: int, size: int) -> float:
