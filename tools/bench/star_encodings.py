@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ RATE = Fraction(30)
 # LeRobot 0.6: libsvtav1, g=2, preset 12, fast-decode=0.
 LEROBOT = {"preset": "12", "svtav1-params": "fast-decode=0"}
 WITHIN_DB = 0.2
+INTERVALS = 8, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,23 +193,17 @@ def all_encodings(clip: Clip, say: Callable[[Encoding], None]) -> list[Encoding]
         say(encoding)
         return encoding
 
-    star = keep(structured(clip, "AV1 star", Star()))
+    star, ddra = _matched_pair(clip)
+    keep(star)
+    for each in ddra:
+        keep(each)
+    better = min(ddra, key=lambda each: each.bytes_per_frame)
     keep(
         matched(
             lambda crf: structured(clip, "AV1 star, smaller", Star(preset="smaller", crf=int(crf))),
-            star.psnr, star.crf, 1.0, 63.0,
+            better.psnr, star.crf, 1.0, 63.0,
         )
     )  # fmt: skip
-    start = 24.0
-    for interval in (8, 16):
-        name = f"HEVC DDRA-{interval}"
-        other = matched(
-            lambda crf, interval=interval, name=name: structured(  # type: ignore[misc]
-                clip, name, DDRA(profile="small", interval=interval, crf=crf)
-            ),
-            star.psnr, start, 0.25, 51.0,
-        )  # fmt: skip
-        start = keep(other).crf
     short: dict[float, Encoding] = {}
 
     def lerobot(crf: float) -> Encoding:
@@ -221,3 +217,34 @@ def all_encodings(clip: Clip, say: Callable[[Encoding], None]) -> list[Encoding]
     if again.crf != second.crf:
         keep(again)
     return found
+
+
+def _matched_pair(clip: Clip) -> tuple[Encoding, list[Encoding]]:
+    """A star at its default quality, or near it, and HEVC DDRA of both intervals at the same.
+
+    A step of x265's rate factor can change its quality by more than is allowed; a star of another
+    step then has a quality that both can have.
+    """
+    made: dict[tuple[int, float], Encoding] = {}
+
+    def ddra(interval: int, crf: float) -> Encoding:
+        if (interval, crf) not in made:
+            structure = DDRA(profile="small", interval=interval, crf=crf)
+            made[interval, crf] = structured(clip, f"HEVC DDRA-{interval}", structure)
+        return made[interval, crf]
+
+    default = Star().effective_crf
+    start = 24.0
+    pairs = []
+    for move in (0, 1, -1, 2, -2):
+        star = structured(clip, "AV1 star", Star(crf=default + move))
+        found = []
+        for interval in INTERVALS:
+            found.append(matched(partial(ddra, interval), star.psnr, start, 0.25, 51.0))
+            start = found[-1].crf
+        better = min(found, key=lambda each: each.bytes_per_frame)
+        pairs.append((abs(better.psnr - star.psnr), star, found))
+        if pairs[-1][0] <= WITHIN_DB:
+            break
+    _, star, found = min(pairs, key=lambda pair: pair[0])
+    return star, found
