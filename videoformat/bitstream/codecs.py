@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from types import MappingProxyType
 
 from videoformat.bitstream.av1 import Av1Indexer
 from videoformat.bitstream.av1_obu import config_obus
 from videoformat.bitstream.closure import ClosureRewriter
 from videoformat.bitstream.h264 import H264Indexer
+from videoformat.bitstream.h264_pps import parse_picture_parameter_set
 from videoformat.bitstream.h264_rewrite import H264Rewriter
 from videoformat.bitstream.hevc import HevcIndexer
 from videoformat.bitstream.hevc_rewrite import HevcRewriter
@@ -23,7 +25,7 @@ from videoformat.bitstream.nal import (
     write_hvcc,
 )
 from videoformat.bitstream.picture import PictureIndexer
-from videoformat.errors import UnsupportedStreamError
+from videoformat.errors import BitstreamError, UnsupportedStreamError
 
 __all__ = [
     "INDEXERS",
@@ -32,12 +34,13 @@ __all__ = [
     "make_indexer",
     "make_nal_indexer",
     "make_rewriter",
+    "moves_slice_data",
     "nal_unit_splitter",
     "resets_decoding",
     "stored_configuration",
 ]
 
-_H264_SEI = 6
+_H264_SEI, _H264_PPS = 6, 8
 _LENGTH_SIZES = MappingProxyType({f"length{size}": size for size in range(1, 5)})
 
 # NAL unit types of pictures after which nothing before is referenced: H.264 table 7-1 (IDR), H.265
@@ -78,6 +81,27 @@ def make_rewriter(codec: str, configuration: bytes) -> ClosureRewriter:
     if codec == "hevc":
         return HevcRewriter(configuration)
     raise UnsupportedStreamError("codec", f"closures of {codec!r} are not rewritten")
+
+
+@lru_cache(maxsize=64)
+def moves_slice_data(codec: str, configuration: bytes) -> bool:
+    """Whether slice data means the same behind a header of another length.
+
+    In CAVLC it does not: ``pcm_alignment_zero_bit`` (H.264 7.3.5) aligns the samples of I_PCM
+    macroblocks, and which macroblocks are I_PCM is known only once they are parsed. In CABAC and HEVC
+    slice data is aligned itself. ``configuration`` is in byte stream format; of a picture parameter
+    set that cannot be read the worst is assumed.
+    """
+    if codec != "h264":
+        return True
+    try:
+        return all(
+            parse_picture_parameter_set(unit.rstrip(b"\0")).entropy_coding_mode_flag
+            for unit in split_annexb(configuration)
+            if unit[0] & 31 == _H264_PPS
+        )
+    except (BitstreamError, UnsupportedStreamError):
+        return False
 
 
 def stored_configuration(codec: str, extradata: bytes) -> tuple[bytes, str]:

@@ -22,6 +22,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from videoformat.bitstream.codecs import moves_slice_data
 from videoformat.errors import FrameNotFoundError, StructureError
 from videoformat.index.pictures import PictureIndex
 
@@ -222,9 +223,12 @@ def _can_rewrite(index: PictureIndex, closed: Sequence[int]) -> bool:
     """Whether a closure can be made into a stream of its own.
 
     Its headers must be known and its first picture intra. In H.264 that becomes an IDR picture, and
-    decoders take for broken what precedes one in output order; HEVC has RADL pictures for that.
+    decoders take for broken what precedes one in output order; HEVC has RADL pictures for that. And
+    slice data must bear a header of another length.
     """
     first = closed[0]
+    if not moves_slice_data(index.stream.codec, index.stream.configuration):
+        return False
     if index.picture_type[first] != "I" or any(index.reference_lists[at] is None for at in closed):
         return False
     return index.stream.codec != "h264" or not any(_leads(index, at, first) for at in closed)

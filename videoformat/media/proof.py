@@ -28,7 +28,8 @@ class ProvenPair:
     """An anchor and a frame as their encoder made them, and where they stand in the chunk.
 
     ``configuration`` is the encoder's own. ``packets`` begin with the anchor and end with the frame;
-    between them is what the encoder coded in between. ``anchor`` and ``leaf`` are positions.
+    between them is what the encoder coded in between. ``anchor`` and ``leaf`` are positions, the same
+    one for an anchor alone.
     """
 
     configuration: bytes
@@ -59,18 +60,23 @@ def prove_star(
     for at, frame in decoder.decode_all(enumerate(units)):
         if at != count:
             raise StructureError(f"picture {at} of a star came out in place of picture {count}")
+        if frame.is_corrupt:
+            raise StructureError(f"the {codec} decoder calls picture {at} of a star corrupt")
         count += 1
         if at in wanted:
             found[at] = picture_digest(frame)
     if count != len(units):
         raise StructureError(f"{count} of a star's {len(units)} pictures came out")
     closures = ClosureDecoder(codec, configuration, framing)
+    originals = {
+        own: ClosureDecoder(codec, own, framing) for own in {pair.configuration for pair in pairs}
+    }
     for pair in pairs:
-        alone = [(pair.anchor, units[pair.anchor]), (pair.leaf, units[pair.leaf])]
+        alone = [(at, units[at]) for at in dict.fromkeys((pair.anchor, pair.leaf))]
         others = range(len(units), len(units) + len(pair.packets) - 2)
-        made = list(zip((pair.anchor, *others, pair.leaf), pair.packets, strict=True))
-        original = ClosureDecoder(codec, pair.configuration, framing)
-        for source, packets in ((closures, alone), (original, made)):
+        places = (pair.anchor, *others, pair.leaf)[: len(pair.packets)]
+        made = list(zip(places, pair.packets, strict=True))
+        for source, packets in ((closures, alone), (originals[pair.configuration], made)):
             for at, frame in source.decode_group(packets, {pair.anchor, pair.leaf}):
                 if picture_digest(frame) != found[at]:
                     raise StructureError(

@@ -91,12 +91,14 @@ _X264 = {
     "rc-lookahead": "0",
     "mbtree": "0",
     "aq-mode": "0",
-    "no-psy": "1",
+    # Any psychovisual weight, here as good as none, keeps x264 from I_PCM macroblocks. Their samples
+    # are aligned to bytes, and CAVLC slice data is not where it was behind a header of another length.
+    "psy-rd": "0.01,0",
     "weightp": "0",
     "sliced-threads": "0",
     "cabac": "0",
     "no-deblock": "1",
-    "chroma-qp-offset": "-2",
+    "chroma-qp-offset": "-1",  # x264 takes one more away where the weight is not 0
 }
 _ANCHOR_OFFSETS = MappingProxyType({"av1": (-28, -60), "h264": (-1, -4)})
 

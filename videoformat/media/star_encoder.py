@@ -131,6 +131,8 @@ class StarEncoder:
         self._threads = threads
         # x264 codes what it is given before it returns: a second encoder would only wait.
         self._lane_count = threads if structure.codec == "av1" else 1
+        # In H.264, headers get other lengths, and what follows them is moved: every picture is proved.
+        self._proves_all = structure.codec == "h264"
         self._lanes: dict[tuple[bool, int], _Lane] = {}
         self._waiting: deque[av.VideoFrame] = deque()
         self._intervals: list[_OpenInterval] = []
@@ -252,6 +254,8 @@ class StarEncoder:
                 leaf = lane.reader.leaf(packets[number], at)
                 if at.place != interval.anchor_at:
                     self._keep(interval, at, leaf, lane, tuple(packets[: number + 1]))
+                elif interval.count == 1 and self._proves_all:
+                    self._kept.append((at, lane.encoder.extradata, (packets[0],)))
 
     def _keep(
         self, interval: _OpenInterval, at: Place, leaf: bytes, lane: _Lane, made: tuple[bytes, ...]
@@ -260,7 +264,7 @@ class StarEncoder:
         self.byte_count += len(leaf)
         self._leaf_count += 1
         # Ever fewer are decoded for the proof: the 1st, 2nd, 4th, 8th, …
-        if not self._leaf_count & (self._leaf_count - 1):
+        if self._proves_all or not self._leaf_count & (self._leaf_count - 1):
             self._kept.append((at, lane.encoder.extradata, made))
 
     def _units(self) -> list[tuple[int, bytes]]:
