@@ -3,7 +3,6 @@
 import os
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,6 @@ pytestmark = pytest.mark.object_store
 LENGTHS = (40, 33, 52, 41, 38, 60, 35, 44)
 CAMERAS = small_dataset.CAMERAS
 BATCHES = int(os.environ.get("VIDEOFORMAT_FAULTY_BATCHES", "300"))
-
-
-@pytest.fixture(scope="module")
-def proxy(s3: object_store.ObjectStore) -> Iterator[FaultyProxy]:
-    with faulty_proxy(s3.port, seed=1) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Datasets in an object store whose media is said to lie elsewhere: nothing there is touched unasked."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import lance
@@ -9,18 +8,12 @@ import object_store
 import pyarrow as pa
 import pytest
 import small_dataset
-from faulty_proxy import FaultyProxy, faulty_proxy
+from faulty_proxy import FaultyProxy
 
 import videoformat as vf
 from videoformat.errors import SourceNotAllowedError
 
 pytestmark = pytest.mark.object_store
-
-
-@pytest.fixture(scope="module")
-def proxy(s3: object_store.ObjectStore) -> Iterator[FaultyProxy]:
-    with faulty_proxy(s3.port, seed=1) as running:
-        yield running
 
 
 def _media_said_to_lie_at(

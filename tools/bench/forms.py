@@ -17,9 +17,10 @@ from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
+from matching import match
 from peers import PEERS, Read
 from profiles import media_bytes
-from recoding import Source, match, psnr, write_jpegs
+from recoding import Source, psnr, write_jpegs
 
 import videoformat as vf
 from videoformat.media.gop import PROFILES

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from cold_reads import BareDecoder, Closure
 from machine import describe, sentence
+from matching import match
 
 import videoformat as vf
 from videoformat.bitstream.codecs import decoder_setup
@@ -44,6 +45,7 @@ from videoformat.media.structures import Structure
 ROOT = Path(__file__).resolve().parents[2]
 MARKERS = ("<!-- profiles:begin -->", "<!-- profiles:end -->")
 WINDOW = 10
+BOUNDS = 1.0, 51.0  # of rate factors
 WITHIN_DB = 0.1  # of each other, where the rate factor has steps that small
 CONTENDERS: dict[str, tuple[float, float, Callable[[float], Structure]]] = {
     # By name: the rate factor to begin with, its smallest step, and how it is encoded.
@@ -221,15 +223,6 @@ def update_readme(text: str) -> None:
     path.write_text(readme[: begin + len(MARKERS[0])] + "\n" + text + "\n" + readme[end:])
 
 
-def following(tried: dict[float, float], crf: float, target: float, step: float) -> float:
-    """The rate factor to try next, by the slope so far."""
-    slope = 0.5 if step < 1 else 0.2
-    if len(tried) > 1:
-        low, high = min(tried), max(tried)
-        slope = max(0.05, (tried[low] - tried[high]) / (high - low))
-    return crf + round((tried[crf] - target) / slope / step) * step
-
-
 def make(source: Path, work: Path, episodes: list[int]) -> None:
     """Converts; writes what was found to ``facts.json``."""
     shutil.rmtree(work, ignore_errors=True)
@@ -237,21 +230,24 @@ def make(source: Path, work: Path, episodes: list[int]) -> None:
     vf.convert(source, work / "native", video="native", episodes=episodes)
     native = vf.open(work / "native")
     facts: dict[str, Any] = {"episodes": episodes, "rows": {}}
-    target = 0.0
-    for name, (first, step, structure) in CONTENDERS.items():
-        tried: dict[float, float] = {}
-        crf = first
-        while crf not in tried and len(tried) < 4:
-            at = work / f"{name} {crf:g}"
-            vf.convert(source, at, video=structure(crf), episodes=episodes)
-            tried[crf] = psnr(native, vf.open(at))
-            print(f"{name} {crf:g}: {tried[crf]:.2f} dB", flush=True)
-            target = target or tried[crf]  # `fast` comes first
-            if abs(tried[crf] - target) <= WITHIN_DB:
-                break
-            crf = following(tried, crf, target, step)
-        best = min((abs(found - target), tested) for tested, found in tried.items())[1]
-        facts["rows"][name] = {"crf": best, "psnr": tried[best]}
+    tried: dict[str, dict[float, float]] = {name: {} for name in CONTENDERS}
+
+    def quality(name: str, crf: float) -> float:
+        at = work / f"{name} {crf:g}"
+        vf.convert(source, at, video=CONTENDERS[name][2](crf), episodes=episodes)
+        tried[name][crf] = psnr(native, vf.open(at))
+        print(f"{name} {crf:g}: {tried[name][crf]:.2f} dB", flush=True)
+        return tried[name][crf]
+
+    target = None
+    for name, (first, step, _) in CONTENDERS.items():
+        if target is None:  # `fast` comes first
+            crf, target = first, quality(name, first)
+        else:
+            crf = match(
+                partial(quality, name), target, first, BOUNDS, step=step, tolerance=WITHIN_DB
+            )
+        facts["rows"][name] = {"crf": crf, "psnr": tried[name][crf]}
     (work / "facts.json").write_text(json.dumps(facts))
 
 

@@ -7,7 +7,7 @@ RGB that readers return (BT.601, limited range), so that one definition holds fo
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from videoformat.convert.engine import open_source
 from videoformat.index.frame_rate import frame_rate
 from videoformat.media.scheduling import scheduling_kept
 
-__all__ = ["SETTINGS", "Source", "match", "psnr", "write_jpegs"]
+__all__ = ["SETTINGS", "Source", "psnr", "write_jpegs"]
 
 # AV1 as LeRobot writes it, a key frame every second frame; H.264 as x264 does by default.
 SETTINGS = {
@@ -123,30 +123,3 @@ def psnr(source: Read, coded: Read, lengths: Mapping[int, int]) -> float:
 
 def _pieces(length: int) -> list[list[int]]:
     return [list(range(at, min(at + _PIECE, length))) for at in range(0, length, _PIECE)]
-
-
-def match(
-    quality: Callable[[float], float], target: float, start: float, bounds: tuple[float, float], *,
-    step: float = 0.5, tolerance: float = 0.15, tries: int = 4,
-) -> float:  # fmt: skip
-    """The rate factor whose quality is within a tolerance of the target, or the nearest tried.
-
-    Quality falls as the factor grows: by half a decibel a step of 1 is the first guess, then lines
-    through the two tries that are nearest lead on, in whole steps.
-    """
-    low, high = bounds
-    tried: dict[float, float] = {}
-    factor = start
-    for _ in range(tries):
-        tried[factor] = quality(factor)
-        nearest = sorted(tried, key=lambda item: abs(tried[item] - target))[:2]
-        if abs(tried[nearest[0]] - target) <= tolerance:
-            break
-        slope = -0.5
-        if len(nearest) == 2:
-            slope = (tried[nearest[0]] - tried[nearest[1]]) / (nearest[0] - nearest[1])
-        guess = nearest[0] + (target - tried[nearest[0]]) / min(slope, -0.05)
-        factor = min(high, max(low, round(guess / step) * step))
-        if factor in tried:
-            break
-    return min(tried, key=lambda item: abs(tried[item] - target))

