@@ -111,6 +111,19 @@ def test_plain_frames_that_are_not_predicted_get_short_intervals() -> None:
     assert planner.choose(leads=False, is_all=False).count <= 4
 
 
+def test_plain_frames_after_a_rich_anchor_get_short_intervals() -> None:
+    """They are a tenth of it without any prediction, which saves nothing here."""
+
+    def sizes(key: Any, other: Any) -> tuple[int, int]:
+        alone = [1000 if frame.pts else 10000 for frame in (key, other)]
+        return alone[0], alone[1]
+
+    planner = IntervalPlanner(32, sizes)
+    for frame in pictures([100] * 32):
+        planner.add(frame)
+    assert planner.choose(leads=True, is_all=False).count <= 4
+
+
 @pytest.mark.parametrize("cut", [2, 3, 4, 5])
 def test_what_a_frame_costs_by_itself_is_not_taken_from_another_scene(cut: int) -> None:
     """The scene after the cut is ten times as rich; in both, prediction saves nine tenths."""

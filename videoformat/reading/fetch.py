@@ -92,9 +92,9 @@ class MediaFetcher:
         return parts
 
     def fetch_through_lance(
-        self, chunks: Sequence[ChunkRead], report: ReadReport, *, by_place: bool = True
+        self, chunks: Sequence[ChunkRead], report: ReadReport
     ) -> list[list[bytes]]:
-        """The same by Lance alone; ``by_place`` False lets it look up where media lies."""
+        """The same by Lance alone, which looks up where media lies that was read before."""
         cameras = list(dict.fromkeys(chunk.camera for chunk in chunks))
         wanted = {
             camera: [at for at, it in enumerate(chunks) if it.camera == camera]
@@ -105,7 +105,7 @@ class MediaFetcher:
             first = chunks[wanted[camera][0]]
             if len(wanted[camera]) == 1 and first.media is not None:
                 return first.media.read_ranges(
-                    [(item.start, item.size) for item in first.plan.ranges], by_place=by_place
+                    [(item.start, item.size) for item in first.plan.ranges]
                 )
             requests = [
                 (chunks[at].row, item.start, item.size)

@@ -219,7 +219,7 @@ class Reader:
             if not self._media.is_read_directly(chunk):
                 raise
             # Read without Lance: whether the bytes are damaged is for Lance's own read to say.
-            parts = self._media.fetch_through_lance([chunk], report, by_place=False)[0]
+            parts = self._media.fetch_through_lance([chunk], report)[0]
             self._place_step(chunk, step, parts, place, size, report)
 
     def _place_step(

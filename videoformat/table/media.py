@@ -107,15 +107,13 @@ class RowMedia:
         self._is_read_again = False
         self._blob: lance.blob.BlobFile | None = None
 
-    def read_ranges(
-        self, ranges: Sequence[tuple[int, int]], *, by_place: bool = True
-    ) -> list[bytes]:
-        """Byte ranges ``(offset, size)``, in order; ``by_place`` False reads by Lance's handle.
+    def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Byte ranges ``(offset, size)``, in order; from the second read on by Lance's handle.
 
         Raises ``DataError`` where a range lies outside the media or comes back short.
         """
         with lance_errors(self._uri, f"reading media of {self._column}"):
-            if by_place and self._place is not None and not self._is_read_again:
+            if self._place is not None and not self._is_read_again:
                 self._is_read_again = True
                 self._check(ranges, self._place.size)
                 if 0 < len(ranges) <= MAXIMUM_REQUESTS:
