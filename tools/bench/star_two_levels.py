@@ -38,8 +38,9 @@ from videoformat.bitstream.codecs import make_indexer
 from videoformat.media.color import luma
 from videoformat.media.decoder import ClosureDecoder
 from videoformat.media.gop import DDRA
-from videoformat.media.intervals import IntervalPlanner
-from videoformat.media.pairs import GroupEncoder, Probe
+from videoformat.media.intervals import IntervalPlanner, distances
+from videoformat.media.pairs import GroupEncoder
+from videoformat.media.probe import PredictionProbe
 from videoformat.media.star import Star
 
 PRESET = "8"
@@ -79,14 +80,17 @@ Group = tuple[int, ...]
 def one_level(clip: Clip, crf: int) -> list[Group]:
     """Groups (anchor, frame) with the intervals that stars have."""
     structure = Star(crf=crf)
-    probe = Probe(clip.size, clip.color, RATE, structure.probe_quantiser)
-    planner = IntervalPlanner(structure.interval, probe.sizes)
+    bound = structure.interval
+    probe = PredictionProbe(
+        clip.size, clip.color, RATE, structure.probe_quantiser, distances(bound)
+    )
+    planner = IntervalPlanner(bound, structure.settings.anchor_cost)
     count, at, given = len(clip.pictures), 0, 0
     groups: list[Group] = []
     while at < count:
         ahead = min(count, at + structure.interval)
         for picture in clip.pictures[given:ahead]:
-            planner.add(probe.prepared(picture))
+            planner.add(probe.measure(picture))
         given = ahead
         chosen = planner.choose(leads=False, is_all=given == count)
         anchor = at + chosen.anchor

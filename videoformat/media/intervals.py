@@ -1,34 +1,51 @@
 """Where a star's intervals begin and end, and which of their frames is the anchor.
 
-Strategy: what a frame costs when it is predicted from an anchor, as a part of what it costs by itself,
-is measured: a quick encoder codes a few pairs of frames of the real size at about the real quantiser.
-The costs by distance say which length takes the fewest bytes a frame. So a camera that stands still
-has long intervals, one that moves has short ones, and an interval ends before a scene cut.
+Strategy: a quick encoder measures what each frame costs by itself, and what it costs when it is predicted
+from a frame 1, 2, 4, … before it. From these, what it costs from any anchor is estimated, and of all ways
+to cut the frames at hand into intervals the one that takes the fewest bytes is found by dynamic
+programming. So a camera that stands still has long intervals, one that moves has short ones, and an
+interval ends where another scene begins.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from videoformat.media.color import luma
+__all__ = ["FrameCost", "Interval", "IntervalPlanner", "anchor_place", "cut_into", "distances"]
 
-if TYPE_CHECKING:
-    import av
+_Costs: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
-__all__ = ["Interval", "IntervalPlanner", "cut_into"]
-
-# For cuts, luma is compared at half the height and width of what is given; a cut changes it by more
-# than so many levels on average, and is confirmed where prediction saves less than a fifth.
-_COARSE = 2
+# A cut changes luma by more than so many levels on average, and is confirmed where prediction saves less
+# than a fifth.
 _CUT_LEVELS = 12.0
 _CUT_RATIO = 0.8
-# So many frames apart and in one scene, two frames cost about the same by themselves.
-_NEAR = 2
+# What cannot be predicted is coded by itself, with a little more to say so.
+_HIGHEST_RATIO = 1.2
+# How much more of a frame is new at twice the distance, where that was not measured.
+_GROWTH = 1.3
+# What an encoder spends on an anchor is this part of what a frame costs by itself, and grows with what is
+# taken from it, in frames: the finer it is then.
+_ANCHOR_COST = 0.8, 1.05
+_TAKEN = 2.0, 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class FrameCost:
+    """What was measured of a frame: bytes, at the resolution that was measured.
+
+    ``alone``: by itself. ``predicted``: of each distance that was measured, in frames, what it takes when
+    it is predicted from the frame so far before it. ``changed``: by how many levels luma differs on
+    average from the frame before.
+    """
+
+    alone: int
+    predicted: tuple[tuple[int, int], ...] = ()
+    changed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +59,11 @@ class Interval:
     anchor: int
     ratio: float
 
+    @property
+    def taken(self) -> float:
+        """How many frames' worth of bytes is not spent, because it is taken from the anchor."""
+        return (self.count - 1) * max(0.0, 1 - self.ratio)
+
 
 def anchor_place(count: int, *, leads: bool) -> int:
     """The middle of an interval, or its first frame where nothing may precede the anchor."""
@@ -54,37 +76,43 @@ def cut_into(frames: int, bound: int) -> list[int]:
     return [frames * (at + 1) // parts - frames * at // parts for at in range(parts)]
 
 
-@dataclass(slots=True)
-class _Frame:
-    """A frame at hand: small luma, its bytes by itself once known, whether a scene begins with it."""
+def distances(bound: int) -> tuple[int, ...]:
+    """The distances to measure for intervals of at most ``bound`` frames: 1, 2, 4, …"""
+    return tuple(1 << power for power in range(max(1, (bound // 2).bit_length())))
 
-    picture: av.VideoFrame
-    coarse: np.ndarray[Any, np.dtype[np.float32]]
-    alone: int | None = None
-    begins: bool = False
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A frame at hand, and how many frames of its scene came before it."""
+
+    cost: FrameCost
+    follows: int
 
 
 class IntervalPlanner:
     """Chooses intervals of at most ``bound`` frames, which come one after the other.
 
-    ``probe`` gives the bytes of a frame by itself, and of another that is predicted from it. Frames
-    may be smaller than they are, as long as it measures the same on them.
+    ``anchor_cost``: what the encoder spends on an anchor, as a part of what the frame costs by itself:
+    where little is taken from it, and where much.
     """
 
-    def __init__(
-        self, bound: int, probe: Callable[[av.VideoFrame, av.VideoFrame], tuple[int, int]]
-    ) -> None:
+    def __init__(self, bound: int, anchor_cost: tuple[float, float] = _ANCHOR_COST) -> None:
         self.bound = bound
-        self._probe = probe
+        self._anchor_cost = anchor_cost
+        self._distances = distances(bound)
         self._frames: deque[_Frame] = deque()
         self._last: _Frame | None = None
 
-    def add(self, frame: av.VideoFrame) -> None:
+    def add(self, cost: FrameCost) -> None:
         """Takes the next frame."""
-        before, self._last = self._last, _Frame(frame, _coarse(frame))
-        if before is not None:
-            changed = float(np.abs(self._last.coarse - before.coarse).mean()) > _CUT_LEVELS
-            self._last.begins = changed and self._ratio((before, self._last), 0, 1) > _CUT_RATIO
+        nearest = min(cost.predicted, default=None)
+        begins = (
+            nearest is not None
+            and cost.changed > _CUT_LEVELS
+            and nearest[1] > _CUT_RATIO * cost.alone
+        )
+        follows = 0 if self._last is None or begins else self._last.follows + 1
+        self._last = _Frame(cost, follows)
         self._frames.append(self._last)
 
     def choose(self, *, leads: bool, is_all: bool) -> Interval:
@@ -93,115 +121,95 @@ class IntervalPlanner:
         Its frames are no longer at hand then. ``leads``: its anchor has to be its first frame.
         ``is_all``: no frames follow these.
         """
-        chosen = self._chosen(tuple(self._frames)[: self.bound], leads=leads, is_all=is_all)
+        frames = list(self._frames)
+        cuts = (at for at, frame in enumerate(frames) if at and not frame.follows)
+        scene = next(cuts, len(frames))
+        chosen = self._chosen(frames[:scene], leads=leads, ends=is_all or scene < len(frames))
         for _ in range(chosen.count):
             self._frames.popleft()
         return chosen
 
-    def _chosen(self, frames: Sequence[_Frame], *, leads: bool, is_all: bool) -> Interval:
-        # A scene cut begins the next interval.
-        cuts = (at for at, frame in enumerate(frames) if frame.begins and at)
-        scene = next(cuts, len(frames))
-        ends = is_all and scene == len(self._frames)
-        costs = self._costs(frames[:scene], leads=leads)
-        if ends:
-            # What is left is shared out evenly: no last interval of a few frames.
-            count = min(
-                (-(-scene // parts) for parts in range(1, scene + 1)),
-                key=lambda size: (_rate(costs, size, leads=leads) * _shares(scene, size), -size),
-            )
-        else:
-            count = min(
-                range(1, scene + 1), key=lambda size: (_rate(costs, size, leads=leads), -size)
-            )
-        place = anchor_place(count, leads=leads)
-        others = [costs[abs(at - place)] for at in range(count) if at != place]
-        return Interval(count, place, float(np.mean(others)) if others else 1.0)
+    def _chosen(self, frames: Sequence[_Frame], *, leads: bool, ends: bool) -> Interval:
+        """The first interval of a scene; where it does not end, it is taken to go on as it is."""
+        count = len(frames)
+        # An interval may use up all that is at hand, so what follows is imagined.
+        total = count if ends else count + self.bound
+        alone = np.array([max(1, frame.cost.alone) for frame in frames], np.float64)
+        alone = np.concatenate([alone, np.full(total - count, alone[-1])])
+        reach = min(self.bound, total) - 1
+        ratios = self._ratios(frames, total, reach)
+        before, after = _sums(ratios, alone)
+        best = np.zeros(total + 1)
+        # What the frames from ``at`` on cost at the least, the last first, so that only the first interval
+        # has to be looked at for what leads.
+        for at in range(total - 1, -1, -1):
+            sizes = np.arange(1, min(self.bound, total - at) + 1)
+            if not at and not ends:
+                sizes = sizes[:count]
+            places = np.zeros_like(sizes) if leads and not at else sizes // 2
+            leaves = before[places, at + places] + after[sizes - 1 - places, at + places]
+            spent = self._anchors(alone[at + places], leaves, sizes) + leaves + best[at + sizes]
+            first = int(np.argmin(spent))
+            best[at] = spent[first]
+        size, place = int(sizes[first]), int(places[first])
+        others = alone[:size].sum() - alone[place]
+        return Interval(size, place, float(leaves[first] / others) if size > 1 else 1.0)
 
-    def _costs(self, frames: Sequence[_Frame], *, leads: bool) -> list[float]:
-        """The cost of a frame by its distance to the anchor, from 0 to the longest possible.
+    def _anchors(self, alone: _Costs, leaves: _Costs, sizes: np.ndarray[Any, Any]) -> _Costs:
+        """What anchors cost in intervals of these sizes, whose other frames cost ``leaves``."""
+        few, many = self._anchor_cost
+        taken = np.maximum(0.0, (sizes - 1) - leaves / alone)
+        return np.asarray(alone * np.interp(taken, _TAKEN, (few, many)))
 
-        ``frames`` are all that are at hand of a scene.
+    def _ratios(self, frames: Sequence[_Frame], total: int, reach: int) -> _Costs:
+        """By distance (from 0) and twice the middle of two frames: what one costs from the other.
+
+        As a part of what it costs by itself.
         """
-        scene = len(frames)
-        reach = scene - 1 if leads else scene // 2
-        known = [(0, 0.0)]
-        distance = 1
-        best = 1.0
-        while distance <= reach:
-            known.append((distance, self._cost_at(frames, distance, leads=leads)))
-            costs = _interpolated(known, distance)
-            size = min(scene, distance + 1 if leads else 2 * distance + 1)
-            rate = _rate(costs, size, leads=leads)
-            # Past the best length, costs a frame only grow: longer distances are not measured.
-            if rate > 1.15 * best:
-                break
-            best = min(best, rate)
-            distance = min(2 * distance, reach) if distance < reach else reach + 1
-        if len(known) == 1:
-            known.append((1, 1.0))
-        return _interpolated(known, scene)
-
-    def _cost_at(self, frames: Sequence[_Frame], distance: int, *, leads: bool) -> float:
-        if leads:
-            return self._ratio(frames, 0, distance, near=_NEAR)
-        # The frames at both ends of an interval whose anchor is so far from them.
-        found = [self._ratio(frames, distance, 0, near=_NEAR)]
-        if 2 * distance < len(frames):
-            found.append(self._ratio(frames, distance, 2 * distance, near=_NEAR))
-        return sum(found) / len(found)
-
-    def _ratio(self, frames: Sequence[_Frame], key: int, other: int, *, near: int = 0) -> float:
-        """What a frame that is predicted costs, as a part of what it costs by itself.
-
-        Not of what the anchor costs: plain frames that prediction does not help would look cheap
-        beside a rich one. What it costs by itself may be known of one of the frames ``near`` it.
-        """
-        one = frames[key]
-        one.alone, predicted = self._probe(one.picture, frames[other].picture)
-        return predicted / self._alone(frames, other, key, near)
-
-    def _alone(self, frames: Sequence[_Frame], at: int, key: int, near: int) -> int:
-        for distance in range(near + 1):
-            for place in (at - distance, at + distance):
-                found = frames[place].alone if 0 <= place < len(frames) else None
-                if found is not None:
-                    return found
-        found, _ = self._probe(frames[at].picture, frames[key].picture)
-        frames[at].alone = found
-        return found
+        middles = np.arange(2 * total - 1)
+        known: list[tuple[int, _Costs]] = []
+        for distance in self._distances:
+            found = [
+                (2 * at - distance, size / max(1, frame.cost.alone))
+                for at, frame in enumerate(frames)
+                for measured, size in frame.cost.predicted
+                # What is predicted from another scene says nothing.
+                if measured == distance <= frame.follows
+            ]
+            if found:
+                places, parts = zip(*found, strict=True)
+                known.append((distance, np.interp(middles, places, parts)))
+        if not known:
+            known.append((1, np.full(len(middles), 1.0)))
+        scales = [distance for distance, _ in known]
+        table = np.zeros((reach + 1, len(middles)))
+        for distance in range(1, reach + 1):
+            upper = int(np.searchsorted(scales, distance))
+            if upper == len(scales):
+                last, ratios = known[-1]
+                table[distance] = ratios * _GROWTH ** np.log2(distance / last)
+            elif scales[upper] == distance or not upper:
+                table[distance] = known[upper][1]
+            else:
+                (low, near), (high, far) = known[upper - 1], known[upper]
+                part = np.log2(distance / low) / np.log2(high / low)
+                table[distance] = near + part * (far - near)
+        return np.minimum(table, _HIGHEST_RATIO)
 
 
-def _shares(frames: int, size: int) -> float:
-    """How much of the intervals of ``size`` that it takes for so many frames is used."""
-    return -(-frames // size) * size / frames
+def _sums(ratios: _Costs, alone: _Costs) -> tuple[_Costs, _Costs]:
+    """What so many frames (first axis) before, and after, an anchor (second axis) cost together.
 
-
-def _rate(costs: Sequence[float], size: int, *, leads: bool) -> float:
-    """What a frame of an interval costs on average, an anchor being 1."""
-    place = anchor_place(size, leads=leads)
-    return (1 + sum(costs[abs(at - place)] for at in range(size))) / size
-
-
-def _interpolated(known: Sequence[tuple[int, float]], reach: int) -> list[float]:
-    """Costs by distance; beyond the last that was measured, they grow as they did before it."""
-    distances = [distance for distance, _ in known]
-    values = [value for _, value in known]
-    costs = np.interp(np.arange(reach + 1), distances, values)
-    last, slope = distances[-1], 0.0
-    if len(known) > 2:
-        slope = max(0.0, (values[-1] - values[-2]) / (distances[-1] - distances[-2]))
-    elif last:
-        slope = values[-1]
-    beyond = np.arange(reach + 1) - last
-    return [float(cost) for cost in np.where(beyond > 0, values[-1] + slope * beyond, costs)]
-
-
-def _coarse(frame: av.VideoFrame) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Luma, averaged over squares."""
-    samples = luma(frame)
-    height, width = (side // _COARSE * _COARSE for side in samples.shape)
-    squares = samples[:height, :width].reshape(
-        height // _COARSE, _COARSE, width // _COARSE, _COARSE
-    )
-    return np.asarray(squares.mean((1, 3), dtype=np.float32))
+    What is beyond the ends costs without bound.
+    """
+    reach, total = len(ratios), len(alone)
+    before, after = np.zeros((reach, total)), np.zeros((reach, total))
+    anchors = np.arange(total)
+    for distance in range(1, reach):
+        for table, frames in ((before, anchors - distance), (after, anchors + distance)):
+            is_there = (frames >= 0) & (frames < total)
+            inside = np.where(is_there, frames, 0)
+            middles = np.clip(anchors + frames, 0, 2 * total - 2)
+            cost = alone[inside] * ratios[distance, middles]
+            table[distance] = table[distance - 1] + np.where(is_there, cost, np.inf)
+    return before, after

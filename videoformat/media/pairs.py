@@ -10,13 +10,12 @@ from typing import Generic, TypeVar
 import av
 import av.error
 from av.video.frame import PictureType
-from av.video.reformatter import Interpolation, VideoReformatter
 
 from videoformat.errors import DataError, InvalidArgumentError
-from videoformat.media.color import MINIMUM_SIDE, PIXEL_FORMAT, Color
+from videoformat.media.color import PIXEL_FORMAT, Color
 from videoformat.media.encoder_context import open_encoder
 
-__all__ = ["GroupEncoder", "Probe", "copied"]
+__all__ = ["GroupEncoder", "copied"]
 
 # SVT-AV1 writes its settings to the standard error stream unless it is told to report errors alone.
 _SVT_LOG = ("SVT_LOG", "1")
@@ -103,50 +102,6 @@ class GroupEncoder(Generic[Tag]):
         return finished
 
 
-class Probe:
-    """Measures how well one picture is predicted from another, by coding both quickly.
-
-    What is coded is half as wide and half as high. ``quantiser`` is H.264's QP.
-    """
-
-    def __init__(self, size: tuple[int, int], color: Color, rate: Fraction, quantiser: int) -> None:
-        parameters = (
-            "keyint=2:min-keyint=1:scenecut=0:bframes=0:ref=1:rc-lookahead=0:sync-lookahead=0:"
-            "mbtree=0:aq-mode=0:weightp=0:sliced-threads=0:force-cfr=1:ipratio=1"
-        )
-        options = {"preset": "superfast", "qp": str(quantiser), "x264-params": parameters}
-        self._size = (_halved(size[0]), _halved(size[1]))
-        self._scaler = VideoReformatter()
-        self._encoder: GroupEncoder[None] = GroupEncoder(
-            "libx264", options, self._size, color, rate
-        )
-
-    def prepared(self, picture: av.VideoFrame) -> av.VideoFrame:
-        """The picture at the size that is compared."""
-        width, height = self._size
-        return self._scaler.reformat(
-            picture,
-            width=width,
-            height=height,
-            format=PIXEL_FORMAT,
-            interpolation=Interpolation.AREA,
-            threads=1,
-        )
-
-    def sizes(self, key: av.VideoFrame, other: av.VideoFrame) -> tuple[int, int]:
-        """The bytes of ``key``, and of ``other`` predicted from it. Both are ``prepared``."""
-        pairs = self._encoder.push((key, other), None)
-        if len(pairs) != 1:
-            raise DataError("libx264 holds pictures back that it was told to code at once")
-        first, second = pairs[0][1]
-        return len(first), len(second)
-
-
 def copied(picture: av.VideoFrame) -> av.VideoFrame:
     """The samples of a yuv420p picture in another."""
     return av.VideoFrame.from_ndarray(picture.to_ndarray(), format=PIXEL_FORMAT)
-
-
-def _halved(side: int) -> int:
-    """Half of a side, even and not too small."""
-    return max(MINIMUM_SIDE, side // 4 * 2)

@@ -9,14 +9,15 @@ beyond a group: no filtering over time, no look-ahead, no quantiser that follows
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from videoformat.errors import InvalidArgumentError
 from videoformat.media.gop import check_interval
 
-__all__ = ["STARS", "STAR_NAMES", "Star", "StarSettings"]
+__all__ = ["STARS", "STAR_NAMES", "Star", "StarSettings", "Tuning"]
 
 StarCodec = Literal["av1", "h264"]
 StarPreset = Literal["default", "faster", "smaller"]
@@ -29,41 +30,39 @@ MINIMUM_CRF = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """How an encoder is told to code the intervals of one kind.
+
+    ``preset`` is the encoder's own. ``anchor_offset``: how much finer anchors are than the rest, in steps
+    of the codec's quantiser (AV1: 256 of them, H.264: 52). ``parameters``: the encoder's own, beside
+    those of the codec.
+    """
+
+    preset: str
+    anchor_offset: int
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+Tunings: TypeAlias = tuple[Tuning, Tuning]
+
+
+@dataclass(frozen=True, slots=True)
 class StarSettings:
     """Encoder settings of one codec: how a star is made, not what it is.
 
-    ``presets`` are the encoder's own for each of ours: where frames differ much from their anchor, and
-    where little. ``maximum_crf`` is its scale's end.
-    ``leaves`` is how many frames are coded from each copy of an anchor.
+    ``presets``: by our name, for intervals whose frames take little from their anchor, and for those that
+    take much. ``maximum_crf`` is its scale's end. ``leaves`` is how many frames are coded from each copy
+    of an anchor. ``anchor_cost``: see ``intervals.IntervalPlanner``.
     """
 
     encoder: str
     crf: int
     maximum_crf: int
-    presets: MappingProxyType[str, tuple[str, str]]
+    presets: MappingProxyType[str, Tunings]
     framing: str
     leaves: int
+    anchor_cost: tuple[float, float]
 
-
-STARS: MappingProxyType[str, StarSettings] = MappingProxyType(
-    {
-        "av1": StarSettings(
-            "libsvtav1", 30, 63,
-            MappingProxyType({"default": ("7", "8"), "faster": ("9", "9"), "smaller": ("5", "5")}), "obu", 2,
-        ),
-        "h264": StarSettings(
-            "libx264", 26, 51,
-            MappingProxyType(
-                {
-                    "default": ("medium", "medium"),
-                    "faster": ("veryfast", "veryfast"),
-                    "smaller": ("slower", "slower"),
-                }
-            ),
-            "annexb", 1,
-        ),
-    }
-)  # fmt: skip
 
 _SVT_AV1 = {
     # An anchor is coded the same way every time only without what looks beyond the group.
@@ -72,16 +71,14 @@ _SVT_AV1 = {
     "aq-mode": "0",
     "enable-tpl-la": "0",
     "lp": "1",
-    # Tools for screen content double the time and save three per cent of rendered scenes.
-    "scm": "0",
     "use-fixed-qindex-offsets": "1",
-    # Low delay: of two frames after a key frame, both are predicted from it alone.
+    # Low delay: of two frames after a key frame, both are predicted from it alone. The slower presets do
+    # that only with as many levels.
     "pred-struct": "1",
+    "hierarchical-levels": "5",
+    # The deblocking filter takes a tenth of the decoding time and saves no bytes at these qualities.
+    "enable-dlf": "0",
 }
-# Of presets that are as fast, those for real time save a tenth where frames differ much.
-_REAL_TIME_PRESET = 7
-# What a bit has to save, for key frames and others (of 128), where frames differ little.
-_STILL_LAMBDA = "[160,200,200,200,200,200,200]"
 _X264 = {
     "keyint": "2",
     "min-keyint": "1",
@@ -100,10 +97,64 @@ _X264 = {
     "no-deblock": "1",
     "chroma-qp-offset": "-1",  # x264 takes one more away where the weight is not 0
 }
-_ANCHOR_OFFSETS = MappingProxyType({"av1": (-28, -60), "h264": (-1, -4)})
 
 
-def _joined(parameters: dict[str, str]) -> str:
+def _svt_av1(preset: int, offset: int, anchors: int, leaves: int, **parameters: str) -> Tuning:
+    """``anchors`` and ``leaves``: what a bit has to save there, of 128 (SVT-AV1's own measure)."""
+    factors = ",".join(map(str, (anchors, *[leaves] * 6)))
+    factors_of = ("lambda-scale-factors", f"[{factors}]")
+    return Tuning(str(preset), offset, (factors_of, *parameters.items()))
+
+
+def _x264(preset: str) -> Tunings:
+    return Tuning(preset, -1), Tuning(preset, -4)
+
+
+# Measured by tools/bench/star_settings.py. Of SVT-AV1's presets that are fast, those for real time make the
+# smallest chunks; of the slow ones, the third is by far smaller than the fourth and the fifth. Its loop
+# restoration would take a third of the decoding time and save next to nothing. Tools for screen content
+# save a tenth of rendered scenes where they are looked for (2), and slow the encoder down by as much.
+_REAL_TIME = {"rtc": "1", "scm": "0"}
+_LOOKING = {"rtc": "1", "scm": "2"}
+_SLOW = {"scm": "0", "enable-restoration": "0"}
+STARS: MappingProxyType[str, StarSettings] = MappingProxyType(
+    {
+        "av1": StarSettings(
+            "libsvtav1", 33, 63,
+            MappingProxyType(
+                {
+                    "default": (
+                        _svt_av1(7, -44, 128, 64, **_REAL_TIME),
+                        _svt_av1(8, -60, 128, 128, **_LOOKING),
+                    ),
+                    "faster": (
+                        _svt_av1(8, -44, 128, 100, **_REAL_TIME),
+                        _svt_av1(8, -60, 128, 128, **_REAL_TIME),
+                    ),
+                    "smaller": (
+                        _svt_av1(3, -32, 90, 64, **_SLOW),
+                        _svt_av1(3, -54, 128, 140, **_SLOW),
+                    ),
+                }
+            ),
+            "obu", 2, (0.85, 1.0),
+        ),
+        "h264": StarSettings(
+            "libx264", 26, 51,
+            MappingProxyType(
+                {
+                    "default": _x264("medium"),
+                    "faster": _x264("veryfast"),
+                    "smaller": _x264("slower"),
+                }
+            ),
+            "annexb", 1, (1.0, 1.0),
+        ),
+    }
+)  # fmt: skip
+
+
+def _joined(parameters: Mapping[str, str]) -> str:
     return ":".join(f"{name}={value}" for name, value in parameters.items())
 
 
@@ -155,28 +206,23 @@ class Star:
         """The quantiser that is used."""
         return self.settings.crf if self.crf is None else self.crf
 
-    @property
-    def anchor_offsets(self) -> tuple[int, int]:
-        """How much finer anchors are than the rest: where frames differ much, and where little.
-
-        In steps of the codec's quantiser (AV1: 256 of them, H.264: 52).
-        """
-        return _ANCHOR_OFFSETS[self.codec]
-
     def encoder_options(self, *, still: bool) -> dict[str, str]:
-        """The encoder's options: where frames differ little from their anchor, or where much."""
-        preset, offset = self.settings.presets[self.preset][still], self.anchor_offsets[still]
+        """The encoder's options: where frames take much from their anchor, or where little."""
+        tuning = self.settings.presets[self.preset][still]
         quantiser = str(self.effective_crf)
-        parameters = dict(_X264 if self.codec == "h264" else _SVT_AV1)
         if self.codec == "h264":
-            parameters["ipratio"] = f"{2 ** (-offset / 6):.4f}"
-            return {"preset": preset, "qp": quantiser, "x264-params": _joined(parameters)}
-        parameters["key-frame-qindex-offset"] = str(offset)
-        if int(preset) >= _REAL_TIME_PRESET:
-            parameters["rtc"] = "1"
-            if still:
-                parameters["lambda-scale-factors"] = _STILL_LAMBDA
-        return {"preset": preset, "crf": quantiser, "svtav1-params": _joined(parameters)}
+            parameters = {
+                **_X264,
+                "ipratio": f"{2 ** (-tuning.anchor_offset / 6):.4f}",
+                **dict(tuning.parameters),
+            }
+            return {"preset": tuning.preset, "qp": quantiser, "x264-params": _joined(parameters)}
+        parameters = {
+            **_SVT_AV1,
+            "key-frame-qindex-offset": str(tuning.anchor_offset),
+            **dict(tuning.parameters),
+        }
+        return {"preset": tuning.preset, "crf": quantiser, "svtav1-params": _joined(parameters)}
 
     @property
     def probe_quantiser(self) -> int:

@@ -14,8 +14,15 @@ from videoformat.bitstream.h264_star import H264Pairs
 from videoformat.bitstream.star import PairReader, Place
 from videoformat.errors import InvalidArgumentError, StructureError
 from videoformat.media.encoder import EncodedChunk
-from videoformat.media.intervals import Interval, IntervalPlanner, anchor_place, cut_into
-from videoformat.media.pairs import GroupEncoder, Probe, copied
+from videoformat.media.intervals import (
+    Interval,
+    IntervalPlanner,
+    anchor_place,
+    cut_into,
+    distances,
+)
+from videoformat.media.pairs import GroupEncoder, copied
+from videoformat.media.probe import PredictionProbe
 from videoformat.media.proof import ProvenPair, prove_star
 
 if TYPE_CHECKING:
@@ -26,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["StarEncoder"]
 
-# Where a predicted frame takes less than this part of its anchor's bytes, the anchor is worth more.
-_FOLLOWS_WELL = 0.35
+# Where so many frames' worth of bytes is taken from an anchor, the anchor is worth more.
+_TAKES_MUCH = 4.5
 # How many groups wait for an encoder that works in a thread of its own.
 _GROUPS_AHEAD = 4
 _Finished: TypeAlias = tuple[tuple[Place, ...], list[bytes]]
@@ -140,19 +147,22 @@ class StarEncoder:
         self._leaf_count = 0
         self._kept: list[tuple[Place, bytes, tuple[bytes, ...]]] = []
         self._planner: IntervalPlanner | None = None
-        self._probe: Probe | None = None
+        self._probe: PredictionProbe | None = None
         # Opened at once, so that what the encoder does not take is refused before frames come.
         self._lane(still=False)
         if structure.adaptive:
-            self._probe = Probe(self._size, color, rate, structure.probe_quantiser)
-            self._planner = IntervalPlanner(structure.interval, self._probe.sizes)
+            bound = structure.interval
+            self._probe = PredictionProbe(
+                self._size, color, rate, structure.probe_quantiser, distances(bound)
+            )
+            self._planner = IntervalPlanner(bound, structure.settings.anchor_cost)
 
     def push(self, picture: av.VideoFrame) -> None:
         """Takes the next picture in presentation order: yuv420p, of the size that was declared."""
         self.frame_count += 1
         self._waiting.append(picture)
         if self._probe is not None and self._planner is not None:
-            self._planner.add(self._probe.prepared(picture))
+            self._planner.add(self._probe.measure(picture))
         if len(self._waiting) >= self.structure.interval:
             self._begin(self._choose(is_all=False))
 
@@ -210,7 +220,7 @@ class StarEncoder:
         first = self._intervals[-1].first + self._intervals[-1].count if self._intervals else 0
         self._intervals.append(_OpenInterval(first, chosen.count, chosen.anchor))
         anchor = frames[chosen.anchor]
-        still = chosen.ratio < _FOLLOWS_WELL
+        still = chosen.taken > _TAKES_MUCH
         others = [at for at in range(chosen.count) if at != chosen.anchor]
         leaves = self.structure.settings.leaves
         # Where frames are missing to a full group, the anchor stands in for them.
