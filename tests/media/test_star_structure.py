@@ -97,6 +97,45 @@ def test_intervals_of_a_still_and_of_a_moving_scene_share_a_chunk(
     assert len(decoded_in_sequence(encoded)) == len(frames)
 
 
+@pytest.mark.parametrize(
+    ("preset", "size"),
+    [
+        ("default", (256, 256)),
+        ("default", (640, 480)),
+        ("default", (1280, 720)),
+        ("faster", (640, 480)),
+        ("smaller", (320, 240)),
+    ],
+)
+def test_encoders_of_both_kinds_of_intervals_agree_at_any_size(
+    preset: Any, size: tuple[int, int]
+) -> None:
+    """A chunk has one sequence header, and which tools it allows may follow from the size."""
+    levels = np.random.default_rng(2).integers(0, 255, (size[1] // 16, size[0] // 16, 3), np.uint8)
+    first = levels.repeat(16, axis=0).repeat(16, axis=1)
+    height, width, _ = first.shape
+    group = [rgb_to_picture(np.roll(first, 3 * shift, axis=1)) for shift in range(3)]
+    places = Place(0, 0, 0), Place(0, 2, 2)
+    configurations = set()
+    for still in (False, True):
+        encoder: GroupEncoder[None] = GroupEncoder(
+            "libsvtav1",
+            Star(preset=preset).encoder_options(still=still),
+            (width, height),
+            RGB_COLOR,
+            Fraction(30),
+            2,
+        )
+        ((_, packets),) = encoder.push(group, None) + encoder.finish()
+        pairs = Av1Pairs()
+        pairs.anchor(packets[0], Place(0, 1, 1))
+        # Both are predicted from the anchor alone, or this raises.
+        for packet, place in zip(packets[1:], places, strict=True):
+            pairs.leaf(packet, place)
+        configurations.add(pairs.configuration)
+    assert len(configurations) == 1
+
+
 def test_a_group_has_its_length() -> None:
     structure = Star()
     encoder: GroupEncoder[int] = GroupEncoder(

@@ -1,22 +1,24 @@
-"""Why stars have the intervals and the quantisers that they have: AV1, several clips.
+"""Why stars have the intervals and the settings that they have: AV1, several clips.
 
     python tools/bench/star_settings.py --shared FOLDER [--clips g1,top,…] [--frames 48] [--out FOLDER]
 
 Per clip, bytes a frame at one luma PSNR (the middle of what two rate factors give, by interpolation):
 intervals that follow the content against fixed ones of 8, 16 and 24 frames; anchors that are finer than
-the other frames by none, some or many steps of AV1's quantiser; the other presets; and one frame from
-each copy of an anchor in place of two. Behind some, the CPU time of encoding a frame (one thread, choosing
-of intervals and proof included). Writes FOLDER/star_settings.md.
+the other frames by none, some or many steps of AV1's quantiser; what a bit has to save everywhere as SVT-AV1
+has it; the deblocking filter on; tools for screen content where the encoder finds any; the other presets;
+and one frame from each copy of an anchor in place of two. Behind some, the CPU time of encoding a frame (one
+thread, choosing of intervals and proof included). Writes FOLDER/star_settings.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from machine import sentence
@@ -24,45 +26,75 @@ from star import CLIPS, ROOT
 from star_encodings import RATE, Clip, Encoding, read_clip, structured
 
 from videoformat.media import star
-from videoformat.media.star import Star
+from videoformat.media.star import Star, StarSettings, Tuning
 from videoformat.media.structures import make_encoder
 
-INTERVALS: dict[str, dict[str, object]] = {
-    "adaptive": {},
-    **{f"fixed {n}": {"interval": n, "adaptive": False} for n in (8, 16, 24)},
-}
-OFFSETS = {"chosen": None, "0": (0, 0), "−28": (-28, -28), "−60": (-60, -60)}
-PRESETS = ("faster", "smaller")
-CRFS = (24, 36)
+Change = Callable[[StarSettings], StarSettings]
+CRFS = (27, 39)
+
+
+def tuned(change: Callable[[Tuning], Tuning]) -> Change:
+    """Every preset's settings of both kinds of intervals, changed."""
+
+    def changed(settings: StarSettings) -> StarSettings:
+        presets = {
+            name: (change(little), change(much))
+            for name, (little, much) in settings.presets.items()
+        }
+        return replace(settings, presets=MappingProxyType(presets))
+
+    return changed
+
+
+def told(name: str, value: str) -> Change:
+    """One more parameter of the encoder, in place of what it was."""
+    return tuned(lambda tuning: replace(tuning, parameters=(*tuning.parameters, (name, value))))
+
+
+def offset(steps: int) -> Change:
+    """Anchors that are finer by so many steps, in all intervals."""
+    return tuned(lambda tuning: replace(tuning, anchor_offset=steps))
+
+
+# By the column: what the star is asked for, and what else is changed; whether the time is measured too.
+VARIANTS: dict[str, tuple[dict[str, object], Change | None, bool]] = {
+    **{f"interval: fixed {n}": ({"interval": n, "adaptive": False}, None, False) for n in (8, 16, 24)},
+    "anchors 0": ({}, offset(0), False),
+    "anchors −28": ({}, offset(-28), False),
+    "anchors −60": ({}, offset(-60), False),
+    "all bits as SVT-AV1 weighs them": (
+        {}, told("lambda-scale-factors", "[128,128,128,128,128,128,128]"), False,
+    ),
+    "deblocking": ({}, told("enable-dlf", "1"), False),
+    "screen content looked for": ({}, told("scm", "2"), True),
+    "not looked for": ({}, told("scm", "0"), True),
+    "preset: faster": ({"preset": "faster"}, None, True),
+    "preset: smaller": ({"preset": "smaller"}, None, True),
+    "one frame a copy": ({}, lambda settings: replace(settings, leaves=1), True),
+}  # fmt: skip
 
 
 @contextmanager
-def changed(offsets: tuple[int, int] | None, leaves: int) -> Iterator[None]:
-    """Other offsets of anchors, and other groups."""
-    chosen, codecs = star._ANCHOR_OFFSETS, star.STARS  # noqa: SLF001
-    if offsets is not None:
-        star._ANCHOR_OFFSETS = type(chosen)({**chosen, "av1": offsets})  # noqa: SLF001
-    star.STARS = type(codecs)({**codecs, "av1": replace(codecs["av1"], leaves=leaves)})
+def changed(change: Change | None) -> Iterator[None]:
+    """Other settings of AV1."""
+    codecs = star.STARS
+    if change is not None:
+        star.STARS = MappingProxyType({**codecs, "av1": change(codecs["av1"])})
     try:
         yield
     finally:
-        star._ANCHOR_OFFSETS, star.STARS = chosen, codecs  # noqa: SLF001
+        star.STARS = codecs
 
 
-def pair(
-    clip: Clip,
-    given: dict[str, object],
-    offsets: tuple[int, int] | None = None,
-    leaves: int = 2,
-) -> list[Encoding]:
+def pair(clip: Clip, given: dict[str, object], change: Change | None = None) -> list[Encoding]:
     """The clip at both rate factors."""
-    with changed(offsets, leaves):
+    with changed(change):
         return [structured(clip, "star", Star(crf=crf, **given)) for crf in CRFS]  # type: ignore[arg-type]
 
 
-def cost(clip: Clip, given: dict[str, object], leaves: int = 2) -> float:
+def cost(clip: Clip, given: dict[str, object], change: Change | None = None) -> float:
     """The CPU milliseconds of encoding a frame of the clip with a rate factor in the middle."""
-    with changed(None, leaves):
+    with changed(change):
         encoder = make_encoder(Star(**given), *clip.size, clip.color, RATE, 1)  # type: ignore[arg-type]
         begin = time.process_time()
         for picture in clip.pictures:
@@ -92,15 +124,8 @@ def line_of(clip: Clip) -> str:
         cells.append(f"{bytes_at(made, psnr) / best:.2f}{ending}")
         print(clip.name, cells, flush=True)
 
-    for given in INTERVALS.values():
-        if given:
-            add(pair(clip, given))
-    for offsets in OFFSETS.values():
-        if offsets is not None:
-            add(pair(clip, {}, offsets))
-    for preset in PRESETS:
-        add(pair(clip, {"preset": preset}), cost(clip, {"preset": preset}))
-    add(pair(clip, {}, leaves=1), cost(clip, {}, leaves=1))
+    for given, change, is_timed in VARIANTS.values():
+        add(pair(clip, given, change), cost(clip, given, change) if is_timed else None)
     mean = len(base[1].frames) / anchors
     return f"| {clip.name} | {psnr:.1f} | {mean:.1f} | {' | '.join(cells)} |"
 
@@ -116,9 +141,7 @@ def main() -> None:
     options = parser.parse_args()
     heads = [
         "clip", "luma PSNR, dB", "mean interval", "bytes/frame as chosen",
-        *[f"interval: {name}" for name, given in INTERVALS.items() if given],
-        *[f"anchors {name}" for name, offsets in OFFSETS.items() if offsets is not None],
-        *[f"preset: {name}" for name in PRESETS], "one frame a copy",
+        *VARIANTS,
     ]  # fmt: skip
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name in options.clips.split(","):
