@@ -1,7 +1,7 @@
 """Stars against HEVC DDRA and against AV1 with a key frame every second frame, at one quality.
 
     python tools/bench/star.py encode WORK --shared FOLDER [--clips g1,top,…] [--frames 120]
-    python tools/bench/star.py time WORK [--clips g1,top,…] [--requests 40] [--rounds 3]
+    python tools/bench/star.py time WORK [--clips g1,top,…] [--requests 40] [--rounds 5]
     python tools/bench/star.py speed WORK --shared FOLDER [--clips g1,top]
     python tools/bench/star.py table WORK [--out FOLDER]
 
@@ -43,6 +43,7 @@ from videoformat.media.structures import make_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAMES = 120
+ROUNDS = 5
 MARKERS = ("<!-- star:begin -->", "<!-- star:end -->")
 _SIM = "data/sim/aloha_transfer_s0_{}.mkv"
 _LEROBOT = "data/lerobot/{}/videos/chunk-000/{}/episode_000000.mp4"
@@ -291,7 +292,7 @@ def main() -> None:
     parser.add_argument("--clips", default=",".join(CLIPS))
     parser.add_argument("--frames", type=int, default=FRAMES)
     parser.add_argument("--requests", type=int, default=40)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--out", type=Path, default=ROOT / "tools/bench/results")
     options = parser.parse_args()
     clips = options.clips.split(",")
@@ -319,7 +320,7 @@ def main() -> None:
     if encoded.exists():
         parts.append(speed_table([tuple(line) for line in json.loads(encoded.read_text())]))
     made = (
-        f"{sentence()}; {FRAMES} frames a clip, one thread, the least CPU time of three rounds a request. "
+        f"{sentence()}; {FRAMES} frames a clip, one thread, the least CPU time of {ROUNDS} rounds a request. "
         "Made by `tools/bench/star.py`."
     )
     text = "\n\n".join([*parts, made])
