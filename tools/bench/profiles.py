@@ -50,10 +50,10 @@ WITHIN_DB = 0.1  # of each other, where the rate factor has steps that small
 CONTENDERS: dict[str, tuple[float, float, Callable[[float], Structure]]] = {
     # By name: the rate factor to begin with, its smallest step, and how it is encoded.
     "`fast`": (PROFILES["fast"].crf, 1.0, lambda crf: DDRA(profile="fast", crf=crf)),
-    "`balanced`": (21.5, 0.5, lambda crf: DDRA(profile="balanced", crf=crf)),
+    "`balanced`": (24.0, 0.5, lambda crf: DDRA(profile="balanced", crf=crf)),
     "`small`": (24.0, 0.5, lambda crf: DDRA(profile="small", crf=crf)),
-    "AV1 star": (31.0, 1.0, lambda crf: Star(crf=round(crf))),
-    "AV1 star, smaller": (30.0, 1.0, lambda crf: Star(preset="smaller", crf=round(crf))),
+    "AV1 star": (34.0, 1.0, lambda crf: Star(crf=round(crf))),
+    "AV1 star, smaller": (32.0, 1.0, lambda crf: Star(preset="smaller", crf=round(crf))),
     "H.264 star": (26.0, 1.0, lambda crf: Star(codec="h264", crf=round(crf))),
 }
 SOURCE = "AV1 g=2, fed straight to dav1d"
