@@ -133,7 +133,7 @@ STARS: MappingProxyType[str, StarSettings] = MappingProxyType(
                     ),
                     "smaller": (
                         _svt_av1(3, -32, 90, 64, **_SLOW),
-                        _svt_av1(3, -48, 128, 140, **_SLOW),
+                        _svt_av1(3, -36, 128, 140, **_SLOW),
                     ),
                 }
             ),
