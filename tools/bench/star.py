@@ -249,9 +249,11 @@ def ratio_table(rows: list[Row]) -> str:
     ]
     for clip in dict.fromkeys(row.clip for row in rows):
         of = [row for row in rows if row.clip == clip]
-        ddra = min((row for row in of if "DDRA" in row.name), key=lambda row: row.bytes_per_frame)
-        for star in (row for row in of if "star" in row.name):
-            lines.append(_ratio_line(star, ddra, [row for row in of if row.name == "AV1 g=2"]))
+        peers = (
+            [row for row in of if "DDRA" in row.name],
+            [row for row in of if row.name == "AV1 g=2"],
+        )
+        lines += [_ratio_line(row, *peers) for row in of if "star" in row.name]
     return "\n".join(lines)
 
 
@@ -264,9 +266,13 @@ def update_readme(text: str) -> None:
         path.write_text(readme[: begin + len(MARKERS[0])] + "\n" + text + "\n" + readme[end:])
 
 
-def _ratio_line(star: Row, ddra: Row, short: list[Row]) -> str:
+def _ratio_line(star: Row, anchored: list[Row], short: list[Row]) -> str:
     near = min(short, key=lambda row: abs(row.psnr - star.psnr))
-    # DDRA was matched to the AV1 star's quality, not to that of H.264.
+    # DDRA was matched to the qualities of AV1 stars, not to that of H.264. Which interval is better is
+    # a matter of the clip.
+    better = min(anchored, key=lambda row: row.bytes_per_frame).name
+    alike = [row for row in anchored if row.name == better]
+    ddra = min(alike, key=lambda row: abs(row.psnr - star.psnr))
     against = "–"
     if abs(star.psnr - ddra.psnr) <= WITHIN_DB:
         against = (

@@ -198,12 +198,14 @@ def all_encodings(clip: Clip, say: Callable[[Encoding], None]) -> list[Encoding]
     for each in ddra:
         keep(each)
     better = min(ddra, key=lambda each: each.bytes_per_frame)
-    keep(
+    small = keep(
         matched(
             lambda crf: structured(clip, "AV1 star, smaller", Star(preset="smaller", crf=int(crf))),
             better.psnr, star.crf, 1.0, 63.0,
         )
     )  # fmt: skip
+    if abs(small.psnr - better.psnr) > WITHIN_DB:
+        keep(again_at(clip, better, small.psnr))
     short: dict[float, Encoding] = {}
 
     def lerobot(crf: float) -> Encoding:
@@ -217,6 +219,15 @@ def all_encodings(clip: Clip, say: Callable[[Encoding], None]) -> list[Encoding]
     if again.crf != second.crf:
         keep(again)
     return found
+
+
+def again_at(clip: Clip, better: Encoding, psnr: float) -> Encoding:
+    """HEVC DDRA with the interval of ``better``, at another quality: AV1's steps can be too large."""
+    interval = int(better.name.rpartition("-")[2])
+    return matched(
+        lambda crf: structured(clip, better.name, DDRA(profile="small", interval=interval, crf=crf)),
+        psnr, better.crf, 0.25, 51.0,
+    )  # fmt: skip
 
 
 def _matched_pair(clip: Clip) -> tuple[Encoding, list[Encoding]]:
